@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import rfm
+from hung import hung
 from native import environment, output_of
 from plumbline.errors import PlumblineError
 from plumbline.model import burn as model, uncertainty
@@ -245,3 +246,34 @@ def test_a_file_whose_handle_is_stale_is_opened_again(programs, tmp_path):
     burn = model.parse(file.read_text(), 'file')
     assert (done.returncode, done.stderr) == (0, '') and len(burn.phases) == burn.end['phases'] > 12 and len(burn.torn) == 1
     assert burn.end['write_error'] == 'Bad file descriptor' and burn.end['lost_records'] == 0 and not burn.unaccounted
+
+
+#: The tenth write waits in the kernel, killed or not, for a file system that does not answer.
+HANGS = r'''
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+ssize_t write(int file, const void *text, size_t length)
+{
+    static int calls;
+    if (file > 2 && ++calls == 10)
+        open(getenv("HUNG"), O_RDONLY);
+    return syscall(SYS_write, file, text, length);
+}
+'''
+
+
+def test_nobody_waits_for_a_write_that_cannot_be_killed(programs, tmp_path):
+    '''Neither for the process nor for the end of what it says.'''
+    file, library = tmp_path / 'burn.jsonl', tmp_path / 'hangs.so'
+    output_of('cc', '-shared', '-fPIC', '-x', 'c', '-', '-o', library, input=HANGS)
+    (tmp_path / 'hung').mkdir()
+    with hung(str(tmp_path / 'hung')) as path:
+        command = [programs.path('burn'), *QUICK, '--minutes', 0.05, '--series', file]
+        burning = subprocess.Popen([str(x) for x in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=environment(LD_PRELOAD=str(library), HUNG=f'{path}/file'))
+        _, said = burning.communicate(timeout=50)       # where it waits, what hangs goes before it
+    assert burning.returncode == 3 and f'could not be written to {file}: it does not answer' in said
+    assert len(model.parse(file.read_text(), 'file').phases) == 8

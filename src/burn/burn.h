@@ -97,6 +97,10 @@ struct burn_state {
 };
 extern atomic_int burn_signal;  /* that asks for the end; 0: none */
 int burn_run(void *state);
+/* Goes on in a process of its own; the one that others wait for ends with its exit code, even where the burn hangs in a write. */
+void burn_go_apart(void);
+void burn_announce(int code);   /* how it ends, before it says so: that may be to a file system that hangs */
+void burn_leave(int code);
 
 /* --- what is read beside it ------------------------------------------------------------------------------------ */
 

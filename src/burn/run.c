@@ -238,26 +238,30 @@ static void run_phase(burn_state *state, progress *p, int phase)
     write_phase(state, p, seconds);
 }
 
-static const char *why_lost(const burn_options *o, burn_series series)
+static const char *why_lost(burn_series series)
 {
     if (series.hangs)
-        return o->series ? "the file system hangs, or is too slow" : "whoever takes standard output hangs, or is too slow";
+        return "it does not answer, or is too slow";
     return series.error ? strerror(series.error) : "they came faster than they were taken (--keep)";
 }
 
-static int told_at_the_end(const burn_state *state, const progress *p, burn_series series)
+static int tell_the_end(const burn_state *state, const progress *p, burn_series series, const pl_contention *before)
 {
     const burn_options *o = state->options;
-    const int signal = atomic_load(&burn_signal);
+    const int signal = atomic_load(&burn_signal), code = p->errors ? 1 : signal ? 128 + signal : series.waiting ? 3 : 0;
+    burn_announce(code);
     if (series.lost)
-        fprintf(stderr, "plumbline: burn: %ld records could not be written: %s\n", series.lost, why_lost(o, series));
+        fprintf(stderr, "plumbline: burn: %ld records could not be written to %s: %s\n", series.lost, o->series ? o->series : "standard output",
+                why_lost(series));
+    else        /* standard output may lie on the same file system */
+        pl_write_contention(before, &o->harness);
     if (signal)
         fprintf(stderr, "plumbline: burn: ended by signal %d after %.1f of %g minutes, with %ld errors%s\n", signal, p->done / 60, o->minutes,
                 p->errors, o->series ? "; --resume goes on with it" : "");
     if (p->errors)
         fprintf(stderr, "plumbline: burn: %ld of the results are wrong: a core, a cache or a memory module of this node is not reliable\n",
                 p->errors);
-    return p->errors ? 1 : signal ? 128 + signal : 0;
+    return code;
 }
 
 int burn_run(void *argument)
@@ -293,8 +297,5 @@ int burn_run(void *argument)
         p.round += goes_on;
     }
     write_end(state, &p);
-    const burn_series series = burn_series_close(patience);
-    if (!series.lost)       /* standard output may lie on the same file system */
-        pl_write_contention(&before, &o->harness);
-    return told_at_the_end(state, &p, series);
+    return tell_the_end(state, &p, burn_series_close(patience), &before);
 }

@@ -146,55 +146,64 @@ static int counted(int error)
         return error ? error : lat_await(e, &request, status);                                                            \
     }
 
-/* The end of both halves; without a send, the receive is taken back. */
-static int exchanged(int error, MPI_Request *in, MPI_Request *out, MPI_Status *status)
-{
-    if (error) {
-        PMPI_Cancel(in);
-        MPI_Wait(in, MPI_STATUS_IGNORE);
-        return error;
+/* Both halves of an exchange; without a send, the receive is taken back. */
+#define START_BOTH(SUFFIX, COUNT)                                                                                     \
+    static int start_both##SUFFIX(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, int dest, int sendtag, \
+                                  void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int source, int recvtag,     \
+                                  MPI_Comm comm, MPI_Request *in, MPI_Request *out)                                   \
+    {                                                                                                                 \
+        int error = MPI_Irecv##SUFFIX(recvbuf, recvcount, recvtype, source, recvtag, comm, in);                       \
+        if (error)                                                                                                    \
+            return error;                                                                                             \
+        error = MPI_Isend##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, comm, out);                            \
+        if (error) {                                                                                                  \
+            PMPI_Cancel(in);                                                                                          \
+            MPI_Wait(in, MPI_STATUS_IGNORE);                                                                          \
+        }                                                                                                             \
+        return error;                                                                                                 \
     }
-    error = MPI_Wait(in, status);
-    int error_out = MPI_Wait(out, MPI_STATUS_IGNORE);
+
+/* What ends an exchange frees the copy that is sent. */
+#define EXCHANGE(SUFFIX, COUNT, NAME, LAST, END)                                                                         \
+    int MPI_##NAME##SUFFIX(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, int dest, int sendtag,           \
+                           void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int source, int recvtag,               \
+                           MPI_Comm comm, LAST *last)                                                                    \
+    {                                                                                                                    \
+        MPI_Request in, out;                                                                                             \
+        if (!lat_set.on)                                                                                                 \
+            return PMPI_##NAME##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,        \
+                                       source, recvtag, comm, last);                                                     \
+        int error = start_both##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,        \
+                                       source, recvtag, comm, &in, &out);                                                \
+        return error ? error : END(in, out, NULL, last);                                                                 \
+    }                                                                                                                    \
+    int MPI_##NAME##_replace##SUFFIX(void *buf, COUNT count, MPI_Datatype type, int dest, int sendtag, int source,       \
+                                     int recvtag, MPI_Comm comm, LAST *last)                                             \
+    {                                                                                                                    \
+        MPI_Request in, out;                                                                                             \
+        COUNT bytes = 0, packed = 0;                                                                                     \
+        if (!lat_set.on)                                                                                                 \
+            return PMPI_##NAME##_replace##SUFFIX(buf, count, type, dest, sendtag, source, recvtag, comm, last);          \
+        int error = PMPI_Pack_size##SUFFIX(count, type, comm, &bytes);                                                   \
+        if (error)                                                                                                       \
+            return error;                                                                                                \
+        void *copy = lat_allocate((size_t)bytes);                                                                        \
+        error = PMPI_Pack##SUFFIX(buf, count, type, copy, bytes, &packed, comm);                                         \
+        if (!error)                                                                                                      \
+            error = start_both##SUFFIX(copy, packed, MPI_PACKED, dest, sendtag, buf, count, type, source, recvtag, comm, \
+                                       &in, &out);                                                                       \
+        if (!error)                                                                                                      \
+            return END(in, out, copy, last);                                                                             \
+        free(copy);                                                                                                      \
+        return error;                                                                                                    \
+    }
+
+static int await_both(MPI_Request in, MPI_Request out, void *copy, MPI_Status *status)
+{
+    int error = MPI_Wait(&in, status), error_out = MPI_Wait(&out, MPI_STATUS_IGNORE);
+    free(copy);
     return error ? error : error_out;
 }
-
-#define SENDRECV(SUFFIX, COUNT)                                                                                     \
-    int MPI_Sendrecv##SUFFIX(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, int dest, int sendtag,    \
-                             void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int source, int recvtag,        \
-                             MPI_Comm comm, MPI_Status *status)                                                     \
-    {                                                                                                               \
-        MPI_Request in, out;                                                                                        \
-        if (!lat_set.on)                                                                                            \
-            return PMPI_Sendrecv##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, \
-                                         source, recvtag, comm, status);                                            \
-        int error = MPI_Irecv##SUFFIX(recvbuf, recvcount, recvtype, source, recvtag, comm, &in);                    \
-        if (error)                                                                                                  \
-            return error;                                                                                           \
-        error = MPI_Isend##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, comm, &out);                         \
-        return exchanged(error, &in, &out, status);                                                                 \
-    }                                                                                                               \
-    int MPI_Sendrecv_replace##SUFFIX(void *buf, COUNT count, MPI_Datatype type, int dest, int sendtag, int source,  \
-                                     int recvtag, MPI_Comm comm, MPI_Status *status)                                \
-    {                                                                                                               \
-        MPI_Request in, out;                                                                                        \
-        COUNT bytes = 0, packed = 0;                                                                                \
-        if (!lat_set.on)                                                                                            \
-            return PMPI_Sendrecv_replace##SUFFIX(buf, count, type, dest, sendtag, source, recvtag, comm, status);   \
-        int error = PMPI_Pack_size##SUFFIX(count, type, comm, &bytes);                                              \
-        if (error)                                                                                                  \
-            return error;                                                                                           \
-        void *copy = lat_allocate((size_t)bytes);                                                                   \
-        error = PMPI_Pack##SUFFIX(buf, count, type, copy, bytes, &packed, comm);                                    \
-        if (!error)                                                                                                 \
-            error = MPI_Irecv##SUFFIX(buf, count, type, source, recvtag, comm, &in);                                \
-        if (!error) {                                                                                               \
-            error = MPI_Isend##SUFFIX(copy, packed, MPI_PACKED, dest, sendtag, comm, &out);                         \
-            error = exchanged(error, &in, &out, status);                                                            \
-        }                                                                                                           \
-        free(copy);                                                                                                 \
-        return error;                                                                                               \
-    }
 
 #define ALL_OF(SUFFIX, COUNT)          \
     SEND(SUFFIX, COUNT, Send, Isend)   \
@@ -205,7 +214,8 @@ static int exchanged(int error, MPI_Request *in, MPI_Request *out, MPI_Status *s
     START_SEND(SUFFIX, COUNT, Ibsend)  \
     SYNCHRONOUS(SUFFIX, COUNT)         \
     RECEIVE(SUFFIX, COUNT)             \
-    SENDRECV(SUFFIX, COUNT)
+    START_BOTH(SUFFIX, COUNT)          \
+    EXCHANGE(SUFFIX, COUNT, Sendrecv, MPI_Status, await_both)
 
 ALL_OF(, int)
 
@@ -213,13 +223,13 @@ ALL_OF(, int)
 ALL_OF(_c, MPI_Count)
 
 /* One request for both halves: that of the receive, complete when the send is, too. */
-static int join(MPI_Request *request, MPI_Request out, void *copy)
+static int join(MPI_Request in, MPI_Request out, void *copy, MPI_Request *request)
 {
     lat_lock();
-    lat_pending *e = lat_find(*request);
+    lat_pending *e = lat_find(*request = in);
     if (!e) {       /* no source, or one of another program: the receive's request still is the MPI's own affair */
         e = lat_new(LAT_PLAIN, NULL);
-        e->request = *request;
+        e->request = in;
         e->active = e->stored = true;
         lat_enter(e);
     }
@@ -229,42 +239,6 @@ static int join(MPI_Request *request, MPI_Request out, void *copy)
     return MPI_SUCCESS;
 }
 
-#define START_EXCHANGE(SUFFIX, COUNT)                                                                                \
-    int MPI_Isendrecv##SUFFIX(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, int dest, int sendtag,    \
-                              void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int source, int recvtag,        \
-                              MPI_Comm comm, MPI_Request *request)                                                   \
-    {                                                                                                                \
-        MPI_Request out;                                                                                             \
-        if (!lat_set.on)                                                                                             \
-            return PMPI_Isendrecv##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, \
-                                          source, recvtag, comm, request);                                           \
-        int error = MPI_Irecv##SUFFIX(recvbuf, recvcount, recvtype, source, recvtag, comm, request);                 \
-        if (!error)                                                                                                  \
-            error = MPI_Isend##SUFFIX(sendbuf, sendcount, sendtype, dest, sendtag, comm, &out);                      \
-        return error ? error : join(request, out, NULL);                                                             \
-    }                                                                                                                \
-    int MPI_Isendrecv_replace##SUFFIX(void *buf, COUNT count, MPI_Datatype type, int dest, int sendtag, int source,  \
-                                      int recvtag, MPI_Comm comm, MPI_Request *request)                              \
-    {                                                                                                                \
-        MPI_Request out;                                                                                             \
-        COUNT bytes = 0, packed = 0;                                                                                 \
-        if (!lat_set.on)                                                                                             \
-            return PMPI_Isendrecv_replace##SUFFIX(buf, count, type, dest, sendtag, source, recvtag, comm, request);  \
-        int error = PMPI_Pack_size##SUFFIX(count, type, comm, &bytes);                                               \
-        if (error)                                                                                                   \
-            return error;                                                                                            \
-        void *copy = lat_allocate((size_t)bytes);                                                                    \
-        error = PMPI_Pack##SUFFIX(buf, count, type, copy, bytes, &packed, comm);                                     \
-        if (!error)                                                                                                  \
-            error = MPI_Irecv##SUFFIX(buf, count, type, source, recvtag, comm, request);                             \
-        if (!error)                                                                                                  \
-            error = MPI_Isend##SUFFIX(copy, packed, MPI_PACKED, dest, sendtag, comm, &out);                          \
-        if (!error)                                                                                                  \
-            return join(request, out, copy);                                                                         \
-        free(copy);                                                                                                  \
-        return error;                                                                                                \
-    }
-
-START_EXCHANGE(, int)
-START_EXCHANGE(_c, MPI_Count)
+EXCHANGE(, int, Isendrecv, MPI_Request, join)
+EXCHANGE(_c, MPI_Count, Isendrecv, MPI_Request, join)
 #endif

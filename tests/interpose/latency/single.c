@@ -36,6 +36,26 @@ static int errors(int rank)
     return 0;
 }
 
+/* Without its send an exchange takes its receive back: what comes then is for the next one. */
+static int exchanges_with_nobody(int rank, int size)
+{
+    char text[8] = "", other[8] = "";
+    int codes[2] = {MPI_ERR_RANK, MPI_ERR_RANK};
+    if (rank == 1) {
+        codes[0] = MPI_Sendrecv(text, 1, MPI_CHAR, size, 0, other, 8, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+#if MPI_VERSION >= 4
+        MPI_Request request;
+        codes[1] = MPI_Isendrecv(text, 1, MPI_CHAR, size, 0, other, 8, MPI_CHAR, 0, 0, MPI_COMM_WORLD, &request);
+#endif
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        MPI_Send("right", 6, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
+    else if (rank == 1)
+        MPI_Recv(text, 8, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return codes[0] == MPI_SUCCESS || codes[1] == MPI_SUCCESS || (rank == 1 && strcmp(text, "right"));
+}
+
 /* A duplicate that is complete later, where several threads may call. */
 static int duplicates(int rank, int size)
 {
@@ -140,7 +160,7 @@ int main(int argc, char **argv)
         }
 #endif
     } else if (!strcmp(what, "errors")) {
-        failed = errors(rank) != 0;
+        failed = errors(rank) || exchanges_with_nobody(rank, size);
     }
     MPI_Finalize();
     return failed ? 3 : 0;
