@@ -248,7 +248,7 @@ def test_a_file_whose_handle_is_stale_is_opened_again(programs, tmp_path):
     assert burn.end['write_error'] == 'Bad file descriptor' and burn.end['lost_records'] == 0 and not burn.unaccounted
 
 
-#: The tenth write waits in the kernel, killed or not, for a file system that does not answer.
+#: The third write waits in the kernel, killed or not, for a file system that does not answer.
 HANGS = r'''
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -258,7 +258,7 @@ HANGS = r'''
 ssize_t write(int file, const void *text, size_t length)
 {
     static int calls;
-    if (file > 2 && ++calls == 10)
+    if (file > 2 && ++calls == 3)
         open(getenv("HUNG"), O_RDONLY);
     return syscall(SYS_write, file, text, length);
 }
@@ -276,4 +276,4 @@ def test_nobody_waits_for_a_write_that_cannot_be_killed(programs, tmp_path):
                                    env=environment(LD_PRELOAD=str(library), HUNG=f'{path}/file'))
         _, said = burning.communicate(timeout=50)       # where it waits, what hangs goes before it
     assert burning.returncode == 3 and f'could not be written to {file}: it does not answer' in said
-    assert len(model.parse(file.read_text(), 'file').phases) == 8
+    assert '"burn_start"' in file.read_text()     # what was written before
