@@ -1,8 +1,12 @@
 '''What is made of a burn's records: whether rates hold, who is slow, its parts together, the figures.'''
 
+import contextlib
 import json
+import os
 import runpy
+import signal
 import subprocess
+import time
 import types
 
 import numpy as np
@@ -248,7 +252,7 @@ def test_a_file_whose_handle_is_stale_is_opened_again(programs, tmp_path):
     assert burn.end['write_error'] == 'Bad file descriptor' and burn.end['lost_records'] == 0 and not burn.unaccounted
 
 
-#: The third write waits in the kernel, killed or not, for a file system that does not answer.
+#: The third write waits in the kernel, killed or not, for a file system that does not answer, and what others read is not closed at once.
 HANGS = r'''
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -261,6 +265,12 @@ ssize_t write(int file, const void *text, size_t length)
     if (file > 2 && ++calls == 3)
         open(getenv("HUNG"), O_RDONLY);
     return syscall(SYS_write, file, text, length);
+}
+int close(int file)
+{
+    if (file <= 2)
+        usleep(100000);
+    return (int)syscall(SYS_close, file);
 }
 '''
 
@@ -277,3 +287,23 @@ def test_nobody_waits_for_a_write_that_cannot_be_killed(programs, tmp_path):
         _, said = burning.communicate(timeout=50)       # where it waits, what hangs goes before it
     assert burning.returncode == 3 and f'could not be written to {file}: it does not answer' in said
     assert '"burn_start"' in file.read_text()     # what was written before
+
+
+def test_a_second_signal_leaves_the_end_time_to_be_said(programs):
+    command = [programs.path('burn'), *QUICK, '--minutes', 1]
+    reads, writes = os.pipe()
+    os.set_blocking(writes, False)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(writes, bytes(1 << 16)):     # who reads is behind
+            pass
+    os.set_blocking(writes, True)
+    burning = subprocess.Popen([str(x) for x in command], stdout=subprocess.PIPE, stderr=writes, text=True)
+    os.close(writes)
+    burning.stdout.readline()
+    for _ in range(2):
+        burning.send_signal(signal.SIGTERM)
+        time.sleep(1)
+    with open(reads, errors='replace') as file:
+        said = file.read()
+    burning.communicate()
+    assert burning.returncode == 143 and 'burn: ended by signal 15 after' in said

@@ -21,6 +21,8 @@ static int wait_for_burn(void)
         close(file);
     close(pipe_of_code[1]);
     if (read(pipe_of_code[0], &code, sizeof code) > 0) {
+        signal(SIGTERM, SIG_IGN);           /* it ends: another signal is no reason not to wait for that */
+        signal(SIGINT, SIG_IGN);
         poll(&(struct pollfd){.fd = pipe_of_code[0], .events = POLLIN}, 1, patience);
         return code;
     }
@@ -50,7 +52,9 @@ void burn_announce(int code)
 
 void burn_leave(int code)
 {
-    for (int file = pipe_of_code[1]; file >= 0; file--)     /* whoever waits, for one of these, need not wait for the writer */
+    /* Whoever waits, for one of these, need not wait for the writer.  The pipe is the last of them: when it is closed, the other process ends, and
+     * this one with it. */
+    for (int file = 0; file <= pipe_of_code[1]; file++)
         close(file);
     _exit(code);
 }
