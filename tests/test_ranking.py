@@ -95,8 +95,23 @@ def test_a_node_that_met_the_state_of_its_peers_is_compared_there():
     values = table(numbered(100, 101, 99, 50))
     others = company(numbered(*[1] * 4))
     alone = of_state(values, [110, 112, 111, 17])
-    assert odd(pl.concat([alone, others])) == {'n4'}       # no peers in its state: it stands out
+    found = ranking.rank(pl.concat([alone, others]))        # its host has placed its cores elsewhere: no peers
+    assert found.outliers().is_empty() and found.apart == {'n4': ({'core_to_core.0': pytest.approx(1.7e-8)}, 1)}
+    told = ' '.join(text.remarks(findings(alone)))
+    assert "not ranked where fewer than 3 nodes were in their state, which is their host's doing: n4 in 1 metric (core-to-core 17 ns);" in told
+    shared = values.with_columns(state=pl.Series([json.dumps({'core_sharing': share}) for share in (1, 1, 1, 2)]))
+    assert odd(pl.concat([shared, others])) == {'n4'}       # two of its threads on one core, which nobody else has: it stands out
     assert odd(pl.concat([of_state(values, [110, 112, 111, 17], [('n4', 110, 100.0)]), others])) == set()
+
+
+def test_a_second_measurement_in_another_state_says_nothing():
+    first = ranking.rank(among(of_state(table(numbered(100, 101, 99, 60)), [110, 112, 111, 110])))
+    def second_time(latency, others=()):
+        again = of_state(table({'n4': 59, 'n1': 100, 'n2': 101}), [latency, 110, 110], others)
+        return second.confirm(first.outliers().filter(name='flops'), first, again).select('again', 'confirmed').row(0)
+    assert second_time(112) == (59, True)
+    assert second_time(17) == (None, None)
+    assert second_time(17, [('n4', 110, 100.0)]) == (100, False)
 
 
 def test_a_node_counts_once_in_a_state_that_it_met_twice():
@@ -511,8 +526,9 @@ def test_what_the_kernel_does_not_tell_is_not_known():
 
 def test_programs_tell_what_time_they_lost(programs):
     '''Beside a neighbour on the CPU of one of their threads.'''
-    with subprocess.Popen(['taskset', '-c', str(CPUS[-1]), sys.executable, '-c', 'while True: pass']) as neighbour:
+    with subprocess.Popen(['taskset', '-c', str(CPUS[-1]), sys.executable, '-c', 'print(flush=True)\nwhile True: pass'], stdout=subprocess.PIPE) as neighbour:
         try:
+            neighbour.stdout.readline()
             done = programs.run('triad', '--size', 1000, '--samples', 10, '--min-time', 0.1, '--threads', len(CPUS[-2:]), on=CPUS[-2:], OMP_PROC_BIND='true')
         finally:
             neighbour.kill()

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import zlib
 
 import pytest
@@ -148,6 +149,9 @@ def test_repeated_runs_are_cases_of_one_session(place):
     for varied in (one['plumbline'] for one in cases):
         assert [one['verdict'] for one in varied['metrics']] == ['NO REFERENCE']
         assert [one['reason'] for one in varied['skipped']] == ['they are of the test without -P source']
+    again = shlex.split(varied['rerun'])
+    listed = where.reframe('-l', *again[again.index('-n'):-1], checks=STREAM).out
+    assert 'site_stream %.source=b' in listed and '%.source=a' not in listed and 'Found 1 check' in listed, listed
 
 
 @pytest.mark.parametrize('options, fails_first, code', [

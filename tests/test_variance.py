@@ -286,6 +286,20 @@ def test_what_selects_nothing_says_so(kept, options, told):
     assert code == 2 and told in out and '\n' not in out.strip()
 
 
+def test_another_working_set_of_a_cache_is_another_metric(tmp_path):
+    def of_session(number):
+        case = process(np.random.default_rng(number))
+        case['plumbline']['level'] = 'L2'
+        case['plumbline']['metrics'][0]['record'] = 0
+        case['plumbline']['records'][0] |= {'level': 'L2', 'working_set': 2**18 if number == 1 else 2**17}
+        return [[case]]
+    root = archive_of(tmp_path, 4, of_session)
+    measured, = archived.read(root).metrics.values()
+    assert measured.session.tolist() == [0, 2, 3]
+    code, told = command(root)
+    assert code == 0 and 'with which it is another metric: samples of Triad %threads=all bandwidth.nt.' in ' '.join(told.split())
+
+
 def test_an_empty_archive_says_so(tmp_path):
     code, told = command(tmp_path)
     assert code == 2 and 'no session at all in the archive; plumbline report archives a run' in told

@@ -51,6 +51,8 @@ _Noreturn void interpose_fail(const char *format, ...)
         va_end(arguments);
         fprintf(stderr, "plumbline: %s\n", said);
         sleep(1);       /* the others come meanwhile, and find the name taken */
+    } else {
+        sleep(2);       /* launchers end all others when one process leaves: only after the line is out */
     }
     _Exit(2);
 }

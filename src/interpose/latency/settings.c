@@ -116,6 +116,7 @@ _Noreturn void lat_fail(const char *format, ...)
     va_end(arguments);
     fputc('\n', stderr);
     fflush(stderr);
+    usleep(500000);     /* launchers drop what they have not read yet of a process that aborts */
     PMPI_Abort(MPI_COMM_WORLD, 2);
     _Exit(2);
 }

@@ -15,7 +15,7 @@ from plumbline.nodes import events
 from plumbline.store import archive
 
 _COLUMNS = ['session', 'partition', 'environ', 'hostname', 'test', 'display_name', 'run', 'name', 'subject', 'samples', 'record',
-            'rounds', 'processes', 'set_aside', 'states', 'detail']
+            'rounds', 'processes', 'set_aside', 'states', 'working_set', 'detail']
 _CASE = ['test', 'partition', 'environ', 'hostname', 'run']
 
 
@@ -38,6 +38,7 @@ class Samples:
     :attr unknown: keys that have no probes although their sessions have: which record they were made from is not known.
     :attr narrowed: keys whose samples in other states were set aside, and are not in the archive.
     :attr unfit: keys with values that have no logarithm.
+    :attr of_other_sets: keys of which samples with another working set of a cache than the last one are left out.
     '''
     system: str
     sessions: list[str]
@@ -46,6 +47,7 @@ class Samples:
     unknown: list = field(default_factory=list)
     narrowed: list = field(default_factory=list)
     unfit: list = field(default_factory=list)
+    of_other_sets: list = field(default_factory=list)
 
 
 def record_of(row, records, rounds=None):
@@ -149,13 +151,17 @@ def read(root, system=None, last=None, names='', metrics=''):
                 without.add(key)
             if row['set_aside'] and not (row['rounds'] and row['states']):
                 narrowed.add(key)
-            gathered[key].append((number, node, samples, features or {}))
+            gathered[key].append((row['working_set'], number, node, samples, features or {}))
     if not gathered:
         raise PlumblineError(f'{root}: no samples in {len(files)} sessions of {found.system}; '
                              'see the names with plumbline report, and check -n and --metric')
     found.nodes, found.narrowed = sorted(nodes), sorted(narrowed)
     for key in sorted(gathered):
-        measured = _joined(gathered.pop(key))
+        size = next((size for size, *_ in reversed(gathered[key]) if size), None)
+        own = [process for of, *process in gathered[key] if of in (size, None)]
+        if len(own) < len(gathered[key]):
+            found.of_other_sets.append(key)
+        measured = _joined(own)
         if not (np.isfinite(measured.values) & (measured.values > 0)).all():
             found.unfit.append(key)
             continue

@@ -101,6 +101,11 @@ def on_one_core(state: State | None) -> bool:
     return (state or {}).get(probes.SHARING, 1) > probes.ON_ONE_CORE
 
 
+def is_the_hosts(state: State | None) -> bool:
+    '''Whether it tells where a hypervisor has placed the cores: the doing of the host, and no property of the node.'''
+    return any(name.startswith(probes.CORE_TO_CORE) for name in state or {})
+
+
 def text(state: State | None) -> str:
     '''For people: ``core-to-core 110 ns``.'''
     if state is None:

@@ -4,7 +4,7 @@ import polars as pl
 from rich.text import Text
 
 from plumbline.analysis.lines import as_words
-from plumbline.model import grouping, quantity, registry
+from plumbline.model import grouping, quantity, registry, states
 from plumbline.model.prediction import MOST_LOSS
 from plumbline.report.grid import grid
 from plumbline.sweep import ranking
@@ -87,6 +87,10 @@ def remarks(found):
                f"kind {row['kind']}, {FEWEST} are needed")
     if ranked.unlike:
         yield f'not ranked in metrics of caches, with another working set than their peers: {folded(ranked.unlike)}'
+    if ranked.apart:
+        told = (f"{node} in {quantity.several(count, 'metric')} ({states.text(state)})" for node, (state, count) in sorted(ranked.apart.items()))
+        yield (f"not ranked where fewer than {FEWEST} nodes were in their state, which is their host's doing: {', '.join(told)}; where a node is "
+               'alone in each sweep, ask for cores that are placed like those of the others')
     for row in ranked.divided.iter_rows(named=True):
         yield (f"{found.test(row)} {row['name']}: no node stands out, but {row['low']} and {row['high']} nodes are of "
                f"two sorts, {quantity.percent(row['gap'])} apart")

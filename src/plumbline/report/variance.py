@@ -59,6 +59,9 @@ def remarks(samples, found):
     if samples.narrowed:
         yield (f'Of {quantity.several(len(samples.narrowed), "metric")} the samples in other states were set aside and are not archived, so '
                f'what the states explain is less than it is: {_few(samples.narrowed)}.')
+    if samples.of_other_sets:
+        yield (f'Left out, of another working set of a cache than the last one, with which it is another metric: samples of '
+               f'{_few(samples.of_other_sets)}.')
     if samples.unfit:
         yield f'Skipped, for values that have no logarithm: {_few(samples.unfit)}.'
 

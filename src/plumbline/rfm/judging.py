@@ -173,8 +173,10 @@ class Judging(OnNode):
     def _rerun(self):
         config = runtime().site_config.sources[-1]
         environ, system = self.current_environ.name, self.current_partition.fullname
+        _, its = parameters.of_display_name(self.display_name)
+        varied = [option for name in parameters.varied(its) for option in ('-P', f"{type(self).__name__}.{name}={its['.' + name]}")]
         return shlex.join(['reframe', '-C', str(config), '-c', self.prefix, '--system', system,
-                           '-p', environ, '-n', f'/{self.hashcode}', *self.rerun_options, '-r'])
+                           '-p', environ, '-n', f'/{self.hashcode}', *varied, *self.rerun_options, '-r'])
 
     @run_before('run')
     def choose_same_nodes(self):

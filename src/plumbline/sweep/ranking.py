@@ -24,6 +24,7 @@ peers'.  That is a suspicion, at a looser rate, and counts where a second measur
 Pure functions of a table; nothing is read or run here.
 '''
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,7 +76,7 @@ _RANKED: dict[str, pl.DataType | type[pl.DataType]] = {
     **dict.fromkeys([*METRIC, 'node', 'metric', 'subject', 'unit', 'subsystem', 'noise'], pl.Categorical()), 'better': pl.Int8,
     **dict.fromkeys(('value', 'median', 'gap', 'within', 'change', 'whole', 'scale', 'usual',
                      'deviation', 'off', 'bad', 'freedom', 'chance', 'sees'), pl.Float64),
-    **dict.fromkeys(('working_set', 'peers', 'low', 'rank'), pl.Int64), **dict.fromkeys(('odd', 'outlier_better'), pl.Boolean)}
+    'state': pl.String, **dict.fromkeys(('working_set', 'peers', 'low', 'rank'), pl.Int64), **dict.fromkeys(('odd', 'outlier_better'), pl.Boolean)}
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,7 @@ class Ranking:
     :attr lacking: ``node`` and the ``check`` and ``name`` that it lacks and at least half of its peers have;
         ``metric``, ``having``, ``peers``.
     :attr unlike: nodes that are not ranked in a metric of caches, since too few have the same working set: their names.
+    :attr apart: node -> (state, how many metrics): those that it is not ranked in, since too few nodes were in that state of the host.
     '''
     rows: pl.DataFrame
     scores: pl.DataFrame
@@ -104,6 +106,7 @@ class Ranking:
     lacking: pl.DataFrame
     newly: pl.DataFrame
     unlike: list
+    apart: dict
 
     def of_all(self, some):
         '''Scores and rows in one table.
@@ -147,10 +150,11 @@ def rank(frame, earlier=None, before=None):
     few, unlike, metrics = _few(known), _unlike(known), known.partition_by([*METRIC, 'working_set'], maintain_order=True)
     known_scatter = _pooled(earlier)
     del known       # the parts are copies
-    groups = [group for rows in metrics for group in _by_state(rows) if group.height >= FEWEST and group['value'].median() > 0]
+    apart: dict[str, tuple[dict, int]] = {}
+    groups = [group for rows in metrics for group in _by_state(rows, apart) if group.height >= FEWEST and group['value'].median() > 0]
     rows = _judged(groups, 'noise', subsystems.METRICS_RATE, lambda noise, _: prediction.PRIORS[registry.kind_of(noise)], known_scatter)
     scores = _judged(_scores(rows), None, subsystems.SUBSYSTEMS_RATE, _of_members, known_scatter)
-    return Ranking(rows, scores, few, _divided(rows), _lacking(frame), newly(scores, before), unlike)
+    return Ranking(rows, scores, few, _divided(rows), _lacking(frame), newly(scores, before), unlike, apart)
 
 
 def _of_members(_, scores):
@@ -184,24 +188,30 @@ def newly(scores, before):
     return ranked.with_columns(value=pl.col('value') * pl.col('before').exp(), median=pl.col('median') * pl.col('before').exp())
 
 
-def _by_state(rows):
-    '''One metric's rows, without their states, in the states of the machine (:mod:`plumbline.model.states`) that enough nodes met; each node
-    is in one.
+def _by_state(rows, apart):
+    '''One metric's rows in the states of the machine (:mod:`plumbline.model.states`) that enough nodes met; each node is in one.
 
-    Too few nodes in a state have no peers there: they stay with the others, and so stand out.
+    Too few nodes in a state have no peers there.  Where it is the host's doing, they are not ranked; others stay with the rest, and so stand out.
+
+    :arg apart: as of :attr:`Ranking.apart`: those that are not ranked are added.
     '''
     if rows['state'].is_null().all() or (rows['states'].is_null().all() and states.one(rows['state'].drop_nulls())):
-        return [rows.drop('state', 'states')]
+        return [rows.drop('states')]
     left, parts = {row['node']: row for row in rows.to_dicts()}, []
     for _, alike in states.grouped(list(left.values())):
         alike = [row for row in alike if row['node'] in left]
         if len(alike) >= FEWEST:
-            parts.append(alike)
+            parts.append([{**row, 'state': json.dumps(row['state'])} for row in alike])
             for row in alike:
                 left.pop(row['node'])
+    for node, row in [*left.items()]:
+        state = json.loads(row['state'] or '{}')
+        if states.is_the_hosts(state):
+            apart[node] = state, apart.get(node, (state, 0))[1] + 1
+            left.pop(node)
     parts = parts or [[]]
     parts[0] += left.values()
-    return [pl.DataFrame(part, schema=rows.drop('state', 'states').schema, strict=False) for part in parts]
+    return [pl.DataFrame(part, schema=rows.drop('states').schema, strict=False) for part in parts]
 
 
 def _pooled(earlier):

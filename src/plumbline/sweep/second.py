@@ -1,7 +1,10 @@
 '''What a second measurement says of the outliers of a sweep: a pure function of both, as the ranking is.'''
 
+import json
+
 import polars as pl
 
+from plumbline.model import states
 from plumbline.model.uncertainty import MAD_TO_SIGMA, mad_freedom
 from plumbline.sweep.ranking import AS_FAR, CERTAIN, CONFIRMED, METRIC
 
@@ -28,7 +31,8 @@ def confirm(found, ranking, again):
     '''
     # Not by kind: of a few nodes it may be written differently.
     metric = [column for column in METRIC if column != 'kind']
-    alike = again.join(ranking.rows, on=[*metric, 'node', 'working_set'], how='semi', nulls_equal=True)      # with another set it is another metric
+    first = ranking.rows.select(*metric, 'node', 'working_set', first='state')
+    alike = _in_its_state(again.join(first, on=[*metric, 'node', 'working_set'], nulls_equal=True))      # with another set it is another metric
     second = alike.filter(pl.col('value').is_finite() & (pl.col('value') > 0)).select(*metric, 'node', again='value')
     second = pl.concat([second, _second_scores(ranking, second, metric)], how='vertical_relaxed')
     ratio = pl.col('ratio')
@@ -43,6 +47,14 @@ def confirm(found, ranking, again):
             .with_columns(again_bad=far / pl.max_horizontal('scale', scatter))
             .with_columns(confirmed=pl.col('again_bad') >= (AS_FAR * pl.col('bad')).clip(CONFIRMED, CERTAIN))
             .drop('drift', 'uneven', 'known').sort('bad', descending=True))
+
+
+def _in_its_state(rows):
+    '''Each value as it is in the state of its first measurement, if it met that again: that of another state confirms nothing, and clears nobody.'''
+    if rows['first'].is_null().all():
+        return rows
+    found = ([one for one in states.of_row(row) if states.same(json.loads(row['first'] or '{}'), one['state'])] for row in rows.to_dicts())
+    return pl.DataFrame([{**one[0], 'state': None} for one in found if one], schema=rows.schema, strict=False)
 
 
 def _second_scores(ranking, second, metric):
