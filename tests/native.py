@@ -257,7 +257,7 @@ class Build:
         if on is not None:
             needs('taskset')
             command = ['taskset', '-c', ','.join(map(str, on)), *command]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=50, env=environment(**variables))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=200, env=environment(**variables))
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     def measured(self, program, *arguments, **options):

@@ -276,15 +276,19 @@ def test_a_real_sweep_names_the_node_with_a_quota(cluster, handed_out, commands,
     site.write_text(site.read_text().replace(
         "'--partition=all'", "'--partition=all', '--export=ALL'").replace(
         'settings.site(', "settings.site(general=[{'poll_rate_max': 10, 'poll_rate_min': 10}], "))
+    # The time that it does not get is seen whatever else the machine does; rates may need a quiet one.
+    availability = r'^ n2 +CPU availability |^ n2 .* cpu_availability |^ +(node_speed all +cpu_availability|CPU availability) '
     with FAULTS['quota40'].provoke(cluster, 'n2'):
         began = time.time()
-        sweep = cluster.measure('quota40', 1, 'n2', '^node_speed%threads=all$',
-                                {'node_speed.min_time': 0.1, 'node_speed.memory_bytes': 2**27}, ['memory/node_speed.py'])
-    assert cluster.sessions() == [sweep] and sweep.started >= began - 1
+        for number in (1, 2, 3):        # of two peers one may get as little of a busy host as the node
+            sweep = cluster.measure('quota40', number, 'n2', '^node_speed%threads=all$',
+                                    {'node_speed.min_time': 0.1, 'node_speed.memory_bytes': 2**27}, ['memory/node_speed.py'])
+            told = rfm.Done(sweep.exit, (cluster.folder / 'last-sweep.txt').read_text())
+            if 'n2' in sweep.named and re.search(availability, told.out, re.M):
+                break
+    assert cluster.sessions()[-1] == sweep and len(cluster.sessions()) == number and sweep.started >= began - 1
     assert 'n2' in sweep.named and sweep.exit == 1 and 'quota' in sweep.rules
-    told = rfm.Done(sweep.exit, (cluster.folder / 'last-sweep.txt').read_text())
     assert '3 of 3 nodes measured' in told.out and 'n2' in told.line('outliers: ')
-    # The time that it does not get is seen whatever else the machine does; rates may need a quiet one.
-    assert re.search(r'^ n2 +CPU availability |^ n2 .* cpu_availability |^ +(node_speed all +cpu_availability|CPU availability) ', told.out, re.M), told.out
+    assert re.search(availability, told.out, re.M), told.out
     cpus = len(of_machines.our_cpus())
     assert told.line('a cgroup grants') == f"n2: a cgroup grants {0.4 * cpus:g} CPUs to {several(cpus, 'thread')}"

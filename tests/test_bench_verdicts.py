@@ -64,6 +64,12 @@ def children(pid):
     return found
 
 
+def command_of(pid):
+    '''The command line of a process; nothing of one that has ended.'''
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f'/proc/{pid}/cmdline').read_text()
+
+
 def groups(pid):
     return list(pathlib.Path('/sys/fs/cgroup').glob(f'**/plumbline-{pid}-*'))
 
@@ -134,8 +140,7 @@ def test_a_benchmark_that_is_broken_off_leaves_nothing(name, number, tmp_path):
     assert len(started) == (2 if name == 'shared' else 1) and bool(groups(process.pid)) == (name == 'quota50')
     process.send_signal(number)
     assert process.wait(20)
-    until(lambda: not any(pathlib.Path(f'/proc/{pid}/cmdline').exists() and pathlib.Path(f'/proc/{pid}/cmdline').read_text() for pid in started),
-          seconds=20)
+    until(lambda: not any(map(command_of, started)), seconds=60)
     assert not groups(process.pid)
 
 

@@ -1,5 +1,6 @@
 '''The burn: every wrong bit is found, it ends cleanly, goes on, and outlives its file system; the check.'''
 
+import contextlib
 import json
 import os
 import runpy
@@ -16,6 +17,7 @@ import rfm
 from native import CPUS, SOURCE, Build, copied, environment, two_cpus
 from plumbline.gate.packed.hardware import MACHINE_CHECKS
 from plumbline.model import burn as model, records
+from waiting import until
 
 CHECK = rfm.REPOSITORY / 'checks/site/burn.py'
 THREADS = min(2, len(CPUS))
@@ -151,7 +153,7 @@ class Running:
         return self.file.read_text() if self.file.exists() else ''
 
     def wait_for(self, text, count=1):
-        for _ in range(600):
+        for _ in range(2400):
             if self.read().count(text) >= count:
                 return
             assert self.process.poll() is None, self.process.stderr.read()
@@ -193,7 +195,8 @@ def test_it_goes_on_where_it_was_broken_off(programs, tmp_path):
     assert programs.run('burn', *QUICK, '--minutes', 0.02, '--series', file, '--resume').code == 1
     assert len(model.parse(file.read_text(), 'all').phases) == len(burn.phases)
     torn = tmp_path / 'torn.jsonl'      # half of a phase before a phase in the midst, half of an error at the end
-    first, second, *others = [line for line in file.read_text().splitlines(keepends=True) if '"burn_error"' not in line][:8]
+    of_first = file.read_text().partition('{"record": "burn_end"')[0]      # that may have fewer phases on a busy machine
+    first, second, *others = [line for line in of_first.splitlines(keepends=True) if '"burn_error"' not in line][:8]
     torn.write_text(first + second[:137] + second.replace('"total_errors": 1', '"total_errors": 0') + ''.join(others).replace(
         '"total_errors": 1', '"total_errors": 0') + '{"record": "burn_error", "schema"')
     before = model.parse(torn.read_text(), 'torn')
@@ -217,7 +220,8 @@ def test_records_wait_for_a_full_file_system(programs, small_disk):
     '''None is lost, none is cut, and the burn goes on meanwhile.'''
     with Running(programs, small_disk / 'burn.jsonl') as running:
         running.wait_for('burn_phase')
-        (small_disk / 'filler').write_bytes(b'x' * (os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_bsize))
+        with contextlib.suppress(OSError):      # the burn takes room meanwhile
+            (small_disk / 'filler').write_bytes(bytes(2**20))
         written = None
         while written != (written := running.read().count('"burn_phase"')):        # until a record finds no room
             time.sleep(1.5)
@@ -349,12 +353,9 @@ def test_a_burn_that_is_ended_says_so_and_goes_on_through_reframe(measuring, tmp
     place = measuring(tmp_path)
     running = place.start_reframe(*options(10), checks=CHECK)
     try:
-        for _ in range(600):
-            time.sleep(0.1)
-            if (files := list(place.stage.rglob('burn.jsonl'))) and files[0].read_text().count('burn_phase') > 2:
-                break
+        files = until(lambda: [file for file in place.stage.rglob('burn.jsonl') if file.read_text().count('burn_phase') > 2])
         os.kill(process_of(files[0]), signal.SIGTERM)
-        assert running.wait(timeout=60) == 1
+        assert running.wait(timeout=120) == 1
     finally:
         running.kill()
     case, = rfm.Done(1, '', json.loads(place.report.read_text())).cases().values()

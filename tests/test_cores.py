@@ -53,8 +53,8 @@ def test_pairs_and_clocks_are_measured(request, flavour):
         assert least < np.nanmedian(rows_of(clock, key)) < most or os.uname().machine not in ('x86_64', 'aarch64')
 
 
-@two_cpus
-def test_threads_that_come_to_share_a_cpu_are_not_known_and_hang_nobody(programs):
+def of_shared_cpu(programs):
+    '''The record of a team that is moved to one CPU as soon as it is there.'''
     running = subprocess.Popen([str(x) for x in (programs.path('cores'), '--threads', 2, '--samples', 40, '--passes', 30, '--probes', 'off')],
                                stdout=subprocess.PIPE, text=True, env=environment())
     machine = running.stdout.readline()     # the team is there
@@ -65,7 +65,13 @@ def test_threads_that_come_to_share_a_cpu_are_not_known_and_hang_nobody(programs
         time.sleep(0.02)
     found, = records.parse(machine + running.stdout.read()).measurements
     assert running.returncode == 0 and found['valid']
-    assert np.isnan(rows_of(found, 'handover')[1:]).any()
+    return found
+
+
+@two_cpus
+def test_threads_that_come_to_share_a_cpu_are_not_known_and_hang_nobody(programs):
+    '''It takes a tenth of a second: on a busy machine they may be moved when it is over.'''
+    assert any(np.isnan(rows_of(of_shared_cpu(programs), 'handover')[1:]).any() for _ in range(5))
 
 
 @pytest.mark.parametrize('program, options, told', [
@@ -84,7 +90,7 @@ def test_many_threads_on_few_cpus_meet_in_pairs(tmp_path):
     output_of('cc', '-std=gnu17', '-O2', '-Wall', '-Wextra', '-Werror', '-pthread', f'-I{SOURCE}/harness', f'-I{SOURCE}/kernels/cores', here,
               *(SOURCE / file for file in ('kernels/cores/handovers.c', 'kernels/cores/clocks.c', 'harness/handover.c', 'harness/tournament.c')),
               '-lm', '-o', tmp_path / 'many')
-    assert output_of(tmp_path / 'many', timeout=60) == ''
+    assert output_of(tmp_path / 'many', timeout=300) == ''
 
 
 @pytest.fixture(scope='module')

@@ -431,13 +431,13 @@ def test_file_systems_that_hang_are_named_and_the_others_are_found(tmp_path, mon
     for folder in ('scratch/me', 'home/me'):
         (tmp_path / folder).mkdir(parents=True)
     real = os.path.isdir
-    monkeypatch.setattr(file_systems, 'SECONDS', 0.5)
+    monkeypatch.setattr(file_systems, 'SECONDS', 2)
     monkeypatch.setattr(os.path, 'isdir', lambda path: time.sleep(60) if '/home' in str(path) else real(path))
     mounts = f'nas:/home {tmp_path}/home nfs4 rw 0 0\nmds@o2ib:/fs {tmp_path}/scratch lustre rw 0 0\n'
     begun = time.monotonic()
     found, said = file_systems.detect(mounts, {'USER': 'me'})
-    assert [one['name'] for one in found] == ['scratch', 'tmp'] and time.monotonic() - begun < 2
-    assert f'DECIDE: nfs at {tmp_path}/home: no answer in 0.5 s; ' in said[0]
+    assert [one['name'] for one in found] == ['scratch', 'tmp'] and time.monotonic() - begun < 20
+    assert f'DECIDE: nfs at {tmp_path}/home: no answer in 2 s; ' in said[0]
 
 
 def test_mounts_whose_names_are_no_text_are_told(tmp_path, monkeypatch):

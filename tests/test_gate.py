@@ -271,7 +271,7 @@ def test_the_line_is_short_and_says_how_many_more():
 
 # --- reading ----------------------------------------------------------------------------------------------------------
 
-def group(name, read, seconds=1.0):
+def group(name, read, seconds=20):
     return reading.Group(name, (name,), read, seconds)
 
 
@@ -282,11 +282,11 @@ def test_a_reader_that_hangs_is_left_and_the_others_are_read(tmp_path):
         yield reading.Fact('hung.first', 1, '')
         open(tmp_path / 'fifo').read()
     begun = time.monotonic()
-    found = reading.read([group('hung', hangs), group('well', lambda: iter([reading.Fact('well.a', 'x', 'here')]))], 20)
+    found = reading.read([group('hung', hangs, 3), group('well', lambda: iter([reading.Fact('well.a', 'x', 'here')]))], 20)
     assert time.monotonic() - begun < 10
     assert found.facts['well.a'].value == 'x' and found.facts['hung.first'].value == 1
     missing = found.why_missing('hung.second')
-    assert (missing.why, missing.late) == ('no answer in 1 s', True) and found.left_behind == []
+    assert (missing.why, missing.late) == ('no answer in 3 s', True) and found.left_behind == []
 
 
 def test_errors_and_ends_of_readers_are_said():
@@ -398,7 +398,7 @@ def test_it_ends_in_time_where_nobody_reads_what_it_says(tmp_path):
     file = written(tmp_path, {'environment.BIG': {'is': '', 'severity': 'note'}, 'kernel.release': {'is': '1.0', 'severity': 'drain'}})
     reader, writer = os.pipe()
     try:
-        process = subprocess.Popen([file, '--json', '--seconds', '2'], env={'BIG': 'x' * 100_000}, stdout=writer)
+        process = subprocess.Popen([file, '--json', '--seconds', '4'], env={'BIG': 'x' * 100_000}, stdout=writer)
         assert process.wait(30) == 2        # what it has found is not forgotten
     finally:
         os.close(reader)
@@ -425,7 +425,8 @@ def test_a_hung_file_system_is_named_in_time_and_holds_no_more_processes_of_late
             ran, quick = pool.map(lambda options: run(file, *options), ([], ['--seconds', '2', '--verbose']))
         assert ran.returncode == 2 and time.monotonic() - begun < 20
         assert ran.stdout == f'plumbline gate: drain: mount {path}: no answer in 5 s\n'
-        assert quick.returncode == 2 and 'no answer in 1.' in quick.stdout and f'mount {path}: its process does not end, and was left behind' in quick.stdout
+        assert quick.returncode == 2 and re.search(r'no answer in [01][. ]', quick.stdout), quick.stdout
+        assert f'mount {path}: its process does not end, and was left behind' in quick.stdout
         begun, again = time.monotonic(), run(file)
         found = re.fullmatch(f'plumbline gate: drain: mount {path}: process ([0-9]+) of an earlier gate still waits for it\n', again.stdout)
         assert again.returncode == 2 and found and time.monotonic() - begun < 4, again.stdout

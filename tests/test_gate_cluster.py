@@ -48,10 +48,11 @@ class Site:
         return ['nsenter', '--mount', '--target', slurmd, *map(str, command)]
 
     def mount(self, node):
-        subprocess.run(self.inside(node, 'mount', '-t', 'tmpfs', 'none', self.home), check=True, timeout=20)
+        subprocess.run(self.inside(node, 'mount', '-t', 'tmpfs', 'none', self.home), check=True, timeout=60)
 
     def unmount(self, node):
-        subprocess.run(self.inside(node, 'umount', self.home), check=True, timeout=20)
+        # While its gate looks at it, it is busy.
+        until(lambda: subprocess.run(self.inside(node, 'umount', self.home), timeout=60).returncode == 0, f'{self.home} of {node} is unmounted')
 
     def reason(self, node):
         return self.cluster.must(['sinfo', '-h', '-N', '-n', node, '-o', '%E']).strip()

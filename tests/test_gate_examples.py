@@ -18,7 +18,7 @@ def ran(folder, script, gate, **environment):
     (folder / 'gate').chmod(0o755)
     functions = {'logger': 'echo "endless logger" >> $log',
                  'timeout': 'case "$*" in *" show "*) echo "$state" ;; *) echo "$@" >> $log ; case $3 in update) return $update ;; esac ;; esac'}
-    done = subprocess.run(['/bin/bash', rfm.REPOSITORY / f'config/slurm/{script}.sh'], stdin=subprocess.DEVNULL, capture_output=True, timeout=20, env={
+    done = subprocess.run(['/bin/bash', rfm.REPOSITORY / f'config/slurm/{script}.sh'], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, env={
         **{f'BASH_FUNC_{name}%%': f'() {{ {text}; }}' for name, text in functions.items()}, 'PLUMBLINE_GATE': str(folder / 'gate'),
         'log': str(folder / 'log'), 'SLURMD_NODENAME': 'n1', 'SLURM_JOB_ID': '7', 'state': ' State=IDLE ', 'update': '0', **environment})
     return done.returncode, (folder / 'log').read_text().splitlines() if (folder / 'log').exists() else []

@@ -19,6 +19,7 @@ from native import CPUS, KERNELS, QUICK, SAMPLES, SOURCE, all_right, edges_of, e
 from plumbline.errors import PlumblineError
 from plumbline.model import records
 from plumbline.system import cgroup
+from waiting import until
 
 THREADS = ['1', '2'] if len(CPUS) > 1 else ['1']
 
@@ -148,10 +149,10 @@ def test_limit_streams_do_what_they_say_and_touch_nothing_beside(loops):
 def test_level_of_many_cpus_is_found_at_once(loops):
     '''The caches of a CPU are read once: a node may have hundreds, and a curve hundreds of cases.'''
     cpus = (ctypes.c_int * 1024)(*itertools.islice(itertools.cycle(CPUS), 1024))
-    begin = time.monotonic()
+    begin = time.process_time()
     for _ in range(100):
         loops.pl_level_of(ctypes.c_size_t(10**12), cpus, 1024, 1)
-    assert time.monotonic() - begin < 0.5
+    assert time.process_time() - begin < 0.5
 
 
 class Cpus(ctypes.Structure):
@@ -537,22 +538,23 @@ def test_sweep_is_even_in_log_n(programs):
 def test_samples_are_as_long_as_asked(programs):
     for record in programs.measured('triad', '--variants', 'plain,nt', '--size', 1000, '--limit', '--samples', 10,
                                     '--min-time', '0.002').measurements:
-        assert np.median(record['seconds']) > 0.5 * 0.002
+        assert np.median(record['seconds']) > 0.25 * 0.002       # what is shorter is measured again with more passes
         assert records.check_worth_reporting(record) == []
 
 
 def test_a_terminated_program_leaves_nothing(programs, tmp_path):
     shared = pathlib.Path('/dev/shm')
     before = set(os.listdir(shared)) if shared.exists() else set()
-    process = subprocess.Popen([programs.path('triad'), '--size', '1000,2000', '--samples', '10', '--min-time', '0.03'],
+    process = subprocess.Popen([programs.path('triad'), '--size', '1000,2000', '--samples', '10', '--min-time', '0.1'],
                                stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment())
     lines = [process.stdout.readline(), process.stdout.readline()]
     process.send_signal(signal.SIGTERM)
-    rest, _ = process.communicate(timeout=10)
+    rest, _ = process.communicate(timeout=50)
     assert process.returncode == -signal.SIGTERM
     assert len(records.parse(''.join(lines) + rest).measurements) == 1
     assert os.listdir(tmp_path) == []
-    assert (set(os.listdir(shared)) if shared.exists() else set()) <= before
+    left = set(os.listdir(shared)) - before if shared.exists() else set()
+    until(lambda: not left or left.isdisjoint(os.listdir(shared)), f'{left} gone')       # as what tests beside this one had there
 
 
 def test_truncated_output_is_refused(programs):

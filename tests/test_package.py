@@ -25,7 +25,8 @@ def installed():
     with tempfile.TemporaryDirectory() as folder:       # pytest's are closed to others
         os.chmod(folder, 0o755)
         clone, venv = Path(folder, 'clone'), Path(folder, 'venv')
-        shutil.copytree(rfm.REPOSITORY, clone, ignore=shutil.ignore_patterns('.git', '.venv', 'reports', 'build', '*.egg-info', '__pycache__', 'tests'))
+        shutil.copytree(rfm.REPOSITORY, clone, ignore=shutil.ignore_patterns(
+            '.git', '.venv', '.*_cache', 'reports', 'build', '*.egg-info', '__pycache__', 'tests'))
         pip = [sys.executable, '-m', 'pip', '--disable-pip-version-check']
         output_of(*pip, 'wheel', '--quiet', '--no-deps', '--no-build-isolation', '--wheel-dir', folder, clone)
         shutil.rmtree(clone)

@@ -101,7 +101,7 @@ def simulate(simulated, tmp_path_factory):
                                              + tree.tostring(root, encoding='unicode'))
         printed = output_of('smpirun', '-no-privatize', '-np', str(MANY), '-platform', folder / 'platform.xml', '-hostfile',
                             folder / 'hosts.txt', *platform_file.settings(described), '--log=root.thresh:error', built, str(size), '1',
-                            timeout=60)
+                            timeout=300)
         found = json.loads(next(line for line in printed.splitlines() if line.startswith('{"application"')))
         assert found['wrong'] == 0
         seconds = np.array(found['seconds'])

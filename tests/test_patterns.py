@@ -174,6 +174,7 @@ def test_what_cannot_be_run_is_one_line(mpi_programs):
             (3, '--variants grid2', 'plumbline: --variants grid2: 3 nodes are no grid of 2 dimensions: leave the variant out'))
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize('variant', ['matchings', 'incast'])
 def test_a_node_that_is_slow_is_named(variant, mpi_programs, tmp_path):
     mpi, library = any_mpi(), tmp_path / 'slow.so'

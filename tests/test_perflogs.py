@@ -1,6 +1,7 @@
 '''Performance logs that the real ReFrame writes, of a suite that is not ours, become sessions.'''
 
 import shutil
+import time
 
 import polars as pl
 import pytest
@@ -68,6 +69,7 @@ def logged(folder, form, rates=(12.5,)):
     (folder / 'suite.py').write_text(SUITE)
     (folder / 'site.py').write_text(SITE % {'multiline': form is BY_VARIABLE, 'logs': folder / 'perflogs', 'format': form})
     for rate in rates:
+        place.began = int(time.time())      # a log tells the second in which a test ended, and what ended in the same one is one
         done = place.reframe('-r', '-S', f'rate={rate}', checks=folder / 'suite.py')
         assert done.report, done.out
     return place

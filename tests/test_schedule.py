@@ -66,7 +66,7 @@ def cron(line):
     '''Run the command of a crontab's line as cron does: up to the first ``%`` without a backslash, whose others go.'''
     command = line.split(maxsplit=5)[5]
     command = re.split(r'(?<!\\)%', command)[0].replace(r'\%', '%')
-    return subprocess.run(['/bin/sh', '-c', command], env=BARE, cwd='/', text=True, capture_output=True, timeout=120,
+    return subprocess.run(['/bin/sh', '-c', command], env=BARE, cwd='/', text=True, capture_output=True, timeout=300,
                           stdin=subprocess.DEVNULL)
 
 
@@ -141,7 +141,7 @@ def test_systemd_takes_the_units_and_runs_the_script(place):
     canned(place, 'slow')
     start, = re.findall(r'^ExecStart=(.*)$', service.read_text(), re.M)
     words = [word.replace('%%', '%').replace('$$', '$') for word in shlex.split(start)]
-    ran = subprocess.run(words, env=BARE, cwd='/', text=True, capture_output=True, timeout=120)
+    ran = subprocess.run(words, env=BARE, cwd='/', text=True, capture_output=True, timeout=300)
     assert ran.returncode == 1 and 'of_limit.plain' in ran.stderr and ' FAIL' in ran.stderr
 
 
@@ -160,7 +160,7 @@ def test_slurm_runs_the_script_as_a_job(tmp_path, commands):
         job = tmp_path / 'job.sh'
         job.write_text('\n'.join(['#!/bin/sh', *(option.replace('#SCRON', '#SBATCH') for option in options),
                                   line.split(maxsplit=5)[5], '']))
-        ran = slurm.run(['sbatch', '--wait', '--output', tmp_path / 'out', job], timeout=120)
+        ran = slurm.run(['sbatch', '--wait', '--output', tmp_path / 'out', job], timeout=300)
         assert ran.returncode == 1, ran.stderr                      # the exit code of the script is that of the job
         assert 'of_limit.plain' in (tmp_path / 'out').read_text()
 
@@ -173,7 +173,7 @@ def test_the_script_says_what_it_is(place, tmp_path):
     assert script.stat().st_mode & stat.S_IXUSR
     text = script.read_text()
     assert 'about 8 minutes' in text and f"export PLUMBLINE_REPORTS={tmp_path / 'reports'}\n" in text
-    subprocess.run(['bash', '-n', script], check=True, timeout=20)
+    subprocess.run(['bash', '-n', script], check=True, timeout=60)
 
 
 def test_help_tells_the_modes_and_how_long_they_take(place):

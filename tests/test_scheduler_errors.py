@@ -115,7 +115,7 @@ def test_a_job_whose_turn_does_not_come_is_cancelled(asked):
 
 def test_a_build_that_does_not_start_is_no_broken_environment(building):
     place, process = building
-    assert process.wait(60) == 1
+    assert process.wait(120) == 1
     built, = (reason for name, reason in reasons(written(place)).items() if name.startswith('native_programs'))
     assert built.startswith('compile_wait: cancelled, since it would not start: PartitionDown - ')
 
@@ -144,7 +144,7 @@ def test_a_controller_that_hangs(silent, tmp_path):
         log = first.folder / 'reports/reframe/reframe.log'
         until(lambda: 'Entering stage: sanity' in log.read_text())
         to_controller(silent, signal.SIGCONT)
-        assert process.wait(60) == 1
+        assert process.wait(120) == 1
     finally:
         to_controller(silent, signal.SIGCONT)
         process.kill()
@@ -212,7 +212,7 @@ def test_the_account_of_a_failed_submission_in_a_line(reason, said):
 def test_a_job_that_slurm_ends_names_its_state(cluster, ending):
     cluster.stop_node(ending.node)
     cluster.must(['scontrol', 'update', f'node={ending.node}', 'state=down', 'reason=lost'])
-    assert ending.process.wait(60) == 1
+    assert ending.process.wait(120) == 1
     found = reasons(written(ending.place))
     for by, why in {'somebody': 'CANCELLED: by somebody, or something, that is not this run',
                     'limit': r'TIMEOUT: its time limit is 00:\d\d:\d\d',

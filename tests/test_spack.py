@@ -170,7 +170,7 @@ def test_what_is_asked_for_and_missing_is_an_error(tmp_path):
     nowhere = ['-DCMAKE_FIND_ROOT_PATH=/nowhere', '-DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY']
     done = subprocess.run(['cmake', '-S', native.SOURCE, '-B', tmp_path, '-DPLUMBLINE_STRICT=ON',
                            '-DPLUMBLINE_FORTRAN=OFF', *nowhere],
-                          capture_output=True, text=True, timeout=50, env=native.environment())
+                          capture_output=True, text=True, timeout=300, env=native.environment())
     assert done.returncode and 'Could not find LIKWID_LIBRARY' in done.stderr
 
 

@@ -26,12 +26,13 @@ CPUS = sorted(os.sched_getaffinity(0))
 CHECKS = rfm.GUARDS / 'swept.py'
 
 #: How long to wait for anything, seconds.
-PATIENT = 120
+PATIENT = 300
 
-#: Slurm's sbatch, slow once: a file in the folder HANG says when, before it submits or after.
+#: Slurm's sbatch, slow once: a file in the folder HANG says when, before it submits (until another one has submitted) or after.
 SBATCH = '''#!/bin/sh
-if [ -e "$HANG/before" ]; then rm "$HANG/before"; sleep 3; fi
+if [ -e "$HANG/before" ]; then mv "$HANG/before" "$HANG/late"; timeout 300 sh -c 'while [ -e "$HANG/late" ]; do sleep 0.1; done'; fi
 answer=$({sbatch} "$@") || exit
+rm -f "$HANG/late"
 if [ -e "$HANG/after" ]; then rm "$HANG/after"; sleep 60; fi
 echo "$answer"
 '''
@@ -112,7 +113,7 @@ def timed_out(cluster, tmp_path_factory):
     process = place.start('--nodes', 'n5', '--time-limit', '1m')
     place.until_queued('n5')
     until(lambda: place.running.run(['squeue', '-hw', 'n5', '-o', '%T']).stdout == 'RUNNING\n', 'its start')
-    soon = time.strftime('%Y-%m-%dT%H:%M:%S', time.localtime(time.time() + 1))
+    soon = time.strftime('%Y-%m-%dT%H:%M:%S', time.localtime(time.time() + 5))       # what is past when it reads it Slurm refuses
     cluster.run(['scontrol', 'update', f"jobid={place.only.nodes['n5'].job}", f'endtime={soon}'])
     yield place, process
     os.killpg(process.pid, signal.SIGKILL) if process.poll() is None else None
@@ -248,6 +249,7 @@ def test_an_interrupted_sweep_says_what_goes_on(cluster, tmp_path):
     number, = re.findall(r'1 job left in the queue; to end what was begun: scancel (\d+)', place.said)
     assert f'plumbline sweep --resume {place.only.name}' in place.said
     cluster.run(['scancel', number])
+    until(lambda: cluster.run(['squeue', '-h', '-t', 'all', '-j', number, '-o', '%T']).stdout == 'CANCELLED\n', 'its end')
     done = place.sweep('--resume', place.only.name, SWEPT='')
     assert done.code == 0, done.out
 

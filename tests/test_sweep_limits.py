@@ -166,6 +166,7 @@ def test_scavenging_gives_back_what_others_wait_for(cluster, tmp_path):
 def test_scavenging_can_give_back_running_jobs_and_ends_after_its_patience(cluster, tmp_path):
     place = Sweeps(tmp_path, cluster, SWEPT='n1=sleeps')
     hold = cluster.must(['sbatch', '--parsable', '-p', 'door', '-w', 'n4', '--exclusive', '-o', '/dev/null', '--wrap=sleep 300']).strip()
+    until(lambda: cluster.run(['squeue', '-hw', 'n4', '-o', '%T']).stdout == 'RUNNING\n', 'its start')       # until then it waits for a node
     process = place.start('--yield', '--nodes', 'n[1-2]', '--at-once', '1', '--patience', '4s')
     place.until_queued('n1')
     until(lambda: cluster.run(['squeue', '-hw', 'n1', '-o', '%T']).stdout == 'RUNNING\n', 'its start')

@@ -132,7 +132,7 @@ def test_a_real_prometheus_alerts_by_a_real_node_exporter(tmp_path):
     log = open(tmp_path / 'log', 'w')
     running = [subprocess.Popen(command, stdout=log, stderr=log, cwd=tmp_path) for command in commands]
     try:
-        raised = wait_for(lambda: {one['metric']['alertname'] for one in query(server, 'ALERTS{alertstate="firing"}')}, 60)
+        raised = wait_for(lambda: {one['metric']['alertname'] for one in query(server, 'ALERTS{alertstate="firing"}')}, 200)
         assert raised == {'PlumblineFail', 'PlumblineTooOld'}, (tmp_path / 'log').read_text()       # it is of January
         assert query(server, 'node_textfile_scrape_error')[0]['value'][1] == '0'
         fails = {one['metric']['mode']: one['value'][1] for one in query(server, 'plumbline_session_verdicts{verdict="FAIL",question="software"}')}
@@ -141,7 +141,7 @@ def test_a_real_prometheus_alerts_by_a_real_node_exporter(tmp_path):
         for process in running:
             process.terminate()
         for process in running:
-            process.wait(20)
+            process.wait(100)
         log.close()
 
 

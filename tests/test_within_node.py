@@ -135,16 +135,18 @@ def apart(handed_out, commands, tmp_path):
 @pytest.mark.alone
 def test_the_slow_domain_is_named(apart):
     cpu = CPUS[-1]
-    for _ in range(3):      # three processes may scatter by so much that they say nothing
+    for _ in range(3):      # three processes may scatter by so much that they say nothing, and the other CPU may lose as much to the host
         with subprocess.Popen([sys.executable, '-c', BUSY % cpu], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as busy:
             if not busy.stdout.readline():
                 pytest.skip(f'no CPU can be taken from another process here: {busy.stderr.read().splitlines()[-1]}')
-            done = apart.reframe('-n', 'numa_domains', *rfm.small(), checks=CHECK)
-            busy.kill()
+            try:
+                done = apart.reframe('-n', 'numa_domains', *rfm.small(), checks=CHECK)
+            finally:
+                busy.kill()     # else nobody would
         case, = done.cases().values()
         rfm.assert_measured(case)
         worst, bandwidth = case['plumbline']['metrics']
-        if worst['verdict'] != 'UNSTABLE':
+        if worst['verdict'] == 'FAIL':
             break
     assert worst['name'] == 'of_median.memory' and worst['value'] < 0.8 and worst['verdict'] == 'FAIL', worst
     assert f'the slowest has CPU {cpu}' in worst['reason']

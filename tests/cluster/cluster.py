@@ -195,7 +195,7 @@ class Cluster:
                 return True
         self.stop_node(node)
         self.start_node(node, before)
-        self.until(listens, 60, f'{node} does not start again')
+        self.until(listens, 120, f'{node} does not start again')
         self.wait()
 
     def grant(self, node, share=None):
@@ -221,7 +221,7 @@ class Cluster:
         else:
             process.terminate()
         try:
-            process.wait(10)
+            process.wait(30)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -240,7 +240,7 @@ class Cluster:
         self.spawn('munged', ['munged', '--foreground', '--force', f'--key-file={key}', f'--socket={self.folder}/munge/socket',
                               f'--pid-file={self.folder}/munge/pid', f'--log-file={self.folder}/munge/log',
                               f'--seed-file={self.folder}/munge/seed'])
-        self.until(lambda: (self.folder / 'munge/socket').exists(), 10, 'munged does not start')
+        self.until(lambda: (self.folder / 'munge/socket').exists(), 60, 'munged does not start')
 
     def _cgroup(self, node):
         '''The file to write a process number to, so that it gets what the node gets.'''
@@ -279,7 +279,7 @@ class Cluster:
         outside = {name: value for name, value in os.environ.items() if not name.startswith(('SLURM', 'SBATCH', 'SQUEUE'))}
         return {**outside, **self.variables, 'PATH': os.environ['PATH'] + _SYSTEM}
 
-    def run(self, command, timeout=60, **more):
+    def run(self, command, timeout=120, **more):
         '''A command with the cluster's variables; :class:`subprocess.CompletedProcess` with text.'''
         return subprocess.run(list(map(str, command)), env=self._environment(), text=True, timeout=timeout,
                               stdin=subprocess.DEVNULL, capture_output=True, **more)
@@ -296,7 +296,7 @@ class Cluster:
         done = self.run(['sinfo', '-N', '-h', '-o', '%N %T', '-p', 'all'])
         return dict(line.split() for line in done.stdout.splitlines()) if done.returncode == 0 else {}
 
-    def wait(self, seconds=60):
+    def wait(self, seconds=120):
         '''Until all nodes that have a slurmd are idle.'''
         present = [node for node in self.nodes if node in self._processes]
         self.until(lambda: all(self.states().get(node) == 'idle' for node in present), seconds, 'the nodes do not become idle')

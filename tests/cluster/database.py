@@ -43,11 +43,11 @@ def start(cluster, port):
     cluster.must(['mariadb-install-db', *options, '--skip-test-db', '--auth-root-authentication-method=socket'])
     socket = folder / 'mariadb.socket'
     cluster.spawn('mariadbd', ['mariadbd', *options, '--skip-networking', f'--socket={socket}', f'--pid-file={folder}/mariadbd.pid'])
-    cluster.until(socket.exists, 20, 'MariaDB does not start')
+    cluster.until(socket.exists, 120, 'MariaDB does not start')
     conf = folder / 'slurmdbd.conf'
     conf.write_text(_CONF.format(port=port, user=user, folder=folder))
     conf.chmod(0o600)           # slurmdbd insists
     # MariaDB's client library takes its socket from this variable.
     cluster.spawn('slurmdbd', ['slurmdbd', '-D'], MYSQL_UNIX_PORT=str(socket))
-    cluster.until(lambda: cluster.run(['sacctmgr', '-n', 'list', 'cluster']).returncode == 0, 20, 'slurmdbd does not answer')
+    cluster.until(lambda: cluster.run(['sacctmgr', '-n', 'list', 'cluster']).returncode == 0, 120, 'slurmdbd does not answer')
     cluster.must(['sacctmgr', '-i', 'add', 'cluster', 'plumb'])
