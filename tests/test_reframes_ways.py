@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import rfm
+from plumbline.model import parameters
 from plumbline.rfm.private import references_of
 from plumbline.store import archive
 
@@ -152,6 +153,11 @@ def test_repeated_runs_are_cases_of_one_session(place):
     again = shlex.split(varied['rerun'])
     listed = where.reframe('-l', *again[again.index('-n'):-1], checks=STREAM).out
     assert 'site_stream %.source=b' in listed and '%.source=a' not in listed and 'Found 1 check' in listed, listed
+
+
+def test_a_varied_test_is_selected_by_its_other_parameters():
+    assert parameters.options_of_varied('Test %level=L1 %.size=1.5 %.nid=n1') == ['-n', '^Test%level=L1$', '-P', 'Test.size=1.5']
+    assert parameters.options_of_varied('Test %level=L1 %.nid=n1') == []
 
 
 @pytest.mark.parametrize('options, fails_first, code', [

@@ -1,6 +1,8 @@
 '''The transpose: right results of every loop, its model, its yardstick, and its checks.'''
 
 import re
+import runpy
+from types import SimpleNamespace
 
 import pytest
 
@@ -133,6 +135,19 @@ def test_the_library_in_place_has_one_thread(programs):
 
 
 # --- the checks --------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('l2, powers', [(2**19, {'L1': 32, 'L2': 64, 'L3': 256, 'memory': 4096}), (2**20, {'L1': 32, 'L2': 64, 'memory': 4096})])
+def test_a_power_of_two_that_the_cache_below_may_hold_is_left_out(l2, powers):
+    '''Of 1 MiB of L2 an L3 of 3 MiB has no square matrix of a power of two: 256 by 256 has 1 MiB, 512 by 512 has 4.'''
+    caches = [{'type': level, 'size': size, 'cpusets': ['0x1']} for level, size in (('L1', 2**15), ('L2', l2), ('L3', 2**25))]
+    sizes, skipped = {'L1': 2**14, 'L2': 3 * 2**15, 'L3': 3 * l2, 'memory': 2**28}, []
+    processor = {'topology': {'cores': ['0x1'], 'numa_nodes': ['0x1'], 'sockets': ['0x1'], 'caches': caches}}
+    case = SimpleNamespace(working_sets=lambda _: (sizes, {}), current_partition=SimpleNamespace(processor=processor), cpus=[0], memory_bytes=2**28,
+                           skip_metric=lambda *told: skipped.append(told))
+    check = runpy.run_path(str(rfm.REPOSITORY / 'checks/memory/transpose_sizes.py'))['transpose_sizes']
+    assert dict(check.powers(case)) == powers
+    assert skipped == [('all in L3', '256 is the largest power of two whose matrices fit, and L2 may hold them', ['L3'])] * ('L3' not in powers)
+
 
 @pytest.fixture(scope='module')
 def measured(measuring, tmp_path_factory):

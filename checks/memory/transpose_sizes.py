@@ -27,15 +27,22 @@ class transpose_sizes(rfm.RunOnlyRegressionTest, LimitedCheck):
                 '--size', ','.join(map(str, self.intended)), '--threads', len(self.cpus), '--limit', '--min-time', '0.003']
 
     def powers(self):
-        '''(level, power of two): the largest in a cache, and for memory, where the plain loops are slow, the smallest.'''
+        '''(level, power of two): the largest in a cache, if its neighbours are more than the cache below holds, and for memory, where the plain
+        loops are slow, the smallest.'''
+        processor, lower = self.current_partition.processor, None
         sizes, skipped = self.working_sets(self.cpus)
         for level, reason in skipped.items():
             self.skip_metric(f'all in {level}', reason, [level])
         for level, size in sizes.items():
             if level != 'memory':
-                yield level, 2**(math.isqrt(size // 16).bit_length() - 1)
+                power = 2**(math.isqrt(size // 16).bit_length() - 1)
+                if lower and 16 * (power - 1)**2 <= topology.capacity(processor, lower, self.cpus):
+                    self.skip_metric(f'all in {level}', f'{power} is the largest power of two whose matrices fit, and {lower} may hold them', [level])
+                else:
+                    yield level, power
+                lower = level
             else:
-                caches = topology.last_level_share(self.current_partition.processor, self.cpus) * len(self.cpus)
+                caches = topology.last_level_share(processor, self.cpus) * len(self.cpus)
                 yield level, 2**math.ceil(math.log2((self.memory_bytes or 2 * caches) / 16) / 2)
 
     def evaluate(self):

@@ -30,6 +30,15 @@ def varied(its: Mapping[str, str]) -> list[str]:
     return [name[1:] for name in its if name[0] == '.' and name not in OF_RUNS]
 
 
+def options_of_varied(display_name: str) -> list[str]:
+    '''ReFrame's options that select a test that the command line has varied (``-P``): it looks for the test before it varies it, so not by its hash.
+    An empty list where it was not varied.'''
+    check, *pairs = _NEXT.split(display_name)
+    varied = [option for pair in pairs if pair[0] == '.' and pair.split('=')[0] not in OF_RUNS for option in ('-P', check + pair)]
+    own = '%'.join([check, *(pair for pair in pairs if pair[0] != '.')])
+    return ['-n', f"^{re.escape(own.replace(' ', ''))}$", *varied] if varied else []
+
+
 def of_row(row: Mapping[str, Any]) -> Mapping[str, str]:
     '''Name -> value, of a row of the archive.'''
     return _read(row['parameters'] or '{}')

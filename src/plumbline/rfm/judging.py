@@ -173,10 +173,9 @@ class Judging(OnNode):
     def _rerun(self):
         config = runtime().site_config.sources[-1]
         environ, system = self.current_environ.name, self.current_partition.fullname
-        _, its = parameters.of_display_name(self.display_name)
-        varied = [option for name in parameters.varied(its) for option in ('-P', f"{type(self).__name__}.{name}={its['.' + name]}")]
+        which = parameters.options_of_varied(self.display_name) or ['-n', f'/{self.hashcode}']
         return shlex.join(['reframe', '-C', str(config), '-c', self.prefix, '--system', system,
-                           '-p', environ, '-n', f'/{self.hashcode}', *varied, *self.rerun_options, '-r'])
+                           '-p', environ, *which, *self.rerun_options, '-r'])
 
     @run_before('run')
     def choose_same_nodes(self):
