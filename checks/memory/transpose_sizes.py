@@ -29,18 +29,20 @@ class transpose_sizes(rfm.RunOnlyRegressionTest, LimitedCheck):
     def powers(self):
         '''(level, power of two): the largest in a cache, if its neighbours are more than the cache below holds, and for memory, where the plain
         loops are slow, the smallest.'''
-        processor, lower = self.current_partition.processor, None
+        processor = self.current_partition.processor
+        levels = topology.levels(processor)
+        below = dict(zip(levels[1:], levels))
         sizes, skipped = self.working_sets(self.cpus)
         for level, reason in skipped.items():
             self.skip_metric(f'all in {level}', reason, [level])
         for level, size in sizes.items():
             if level != 'memory':
                 power = 2**(math.isqrt(size // 16).bit_length() - 1)
+                lower = below.get(level)
                 if lower and 16 * (power - 1)**2 <= topology.capacity(processor, lower, self.cpus):
                     self.skip_metric(f'all in {level}', f'{power} is the largest power of two whose matrices fit, and {lower} may hold them', [level])
                 else:
                     yield level, power
-                lower = level
             else:
                 caches = topology.last_level_share(processor, self.cpus) * len(self.cpus)
                 yield level, 2**math.ceil(math.log2((self.memory_bytes or 2 * caches) / 16) / 2)

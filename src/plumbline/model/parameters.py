@@ -34,9 +34,10 @@ def options_of_varied(display_name: str) -> list[str]:
     '''ReFrame's options that select a test that the command line has varied (``-P``): it looks for the test before it varies it, so not by its hash.
     An empty list where it was not varied.'''
     check, *pairs = _NEXT.split(display_name)
-    varied = [option for pair in pairs if pair[0] == '.' and pair.split('=')[0] not in OF_RUNS for option in ('-P', check + pair)]
-    own = '%'.join([check, *(pair for pair in pairs if pair[0] != '.')])
-    return ['-n', f"^{re.escape(own.replace(' ', ''))}$", *varied] if varied else []
+    own = '%'.join([check, *(pair for pair in pairs if pair[0] != '.')]).replace(' ', '')
+    _, its = of_display_name(display_name)
+    options = [option for name in varied(its) for option in ('-P', f"{check}.{name}={its['.' + name]}")]
+    return ['-n', f'^{re.escape(own)}$', *options] if options else []
 
 
 def of_row(row: Mapping[str, Any]) -> Mapping[str, str]:
