@@ -136,10 +136,10 @@ def test_losses_of_a_node_are_against_its_fellows():
     frame = simulation.Fleet(simulation.np.random.default_rng(1), 4, simulation.Noise(0.0, 0.0)).sweep(0.25, node=2, part=4)
     assert places.losses(frame, 'n3')[registry.MEMORY_ONE] == 0.25 and places.losses(frame, 'n3')[registry.L1] == 0
     assert places.losses(frame, 'n1')[registry.MEMORY_ONE] == 0        # the median of 75, 100, 100
-    apart = frame.with_columns(state=pl.when(pl.col('node').is_in(['n1', 'n2', 'n3'])).then(pl.lit('{"core_to_core.0": 4e-8}'))
-                               .otherwise(pl.lit('{"core_to_core.0": 1.5e-7}')))
+    apart = frame.with_columns(state=pl.when(subsystem=registry.CPU_TIME).then(None).when(node='n4').then(pl.lit('{"core_to_core.0": 1.5e-7}'))
+                               .otherwise(pl.lit('{"core_to_core.0": 4e-8}')))
     assert places.losses(apart, 'n1')[registry.MEMORY_ONE] == pytest.approx(-1 / 7, abs=1e-4)     # of n2 and n3: 100 and 75, n4 is in another state
-    assert places.losses(apart, 'n4') == {registry.CPU_TIME: 0}     # time is the same in all states
+    assert places.losses(apart, 'n4') == {registry.CPU_TIME: 0}     # which has no state
     late = simulation.Fleet(simulation.np.random.default_rng(1), 4, simulation.Noise(0.0, 0.0)).sweep(0.5, node=0, part=6)
     assert places.losses(late, 'n1')[registry.LATENCY] == 0.5          # twice as long
 

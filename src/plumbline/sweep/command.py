@@ -171,7 +171,7 @@ def show(folder, racks, switches):
     report.render(found, Console(width=None if sys.stdout.isatty() else 120))
 
     def written():
-        scatter.keep(Path(folder), found.ranked)
+        scatter.keep(Path(folder), found.frame, found.ranked)
         yield f'report: {sweep_page.write(found, folder)}'
     return found, _failed(written())
 

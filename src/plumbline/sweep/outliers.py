@@ -146,11 +146,12 @@ def look(folder, racks=None, switches=None):
     '''
     sweep, frame = state.load(folder), results.frame(folder)
     earlier, sweeps = scatter.before(sweep.folder)
-    ranked = ranking.rank(frame, earlier, scatter.scores_before(sweep.folder))
+    in_states = scatter.in_states_before(sweep.folder)
+    ranked = ranking.rank(frame, earlier, scatter.scores_before(sweep.folder), in_states)
     odd = pl.concat([ranked.outliers(), ranked.suspects()], how='diagonal_relaxed')
     again = sweep.folder / AGAIN
     measured_again = results.frame(again) if (again / 'sweep.json').exists() else frame.clear()
-    odd = second.confirm(odd, ranked, measured_again)
+    odd = second.confirm(odd, ranked, measured_again, in_states)
     measured = {node.name for node in sweep.nodes.values() if node.measured}
     where = [{node: place for node, place in each.items() if node in measured}
              for each in placed(sweep.nodes, racks or sweep.plan.get('racks'), switches)]

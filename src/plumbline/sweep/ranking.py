@@ -24,18 +24,17 @@ peers'.  That is a suspicion, at a looser rate, and counts where a second measur
 Pure functions of a table; nothing is read or run here.
 '''
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from plumbline.model import prediction, registry, states, subsystems
+from plumbline.model import prediction, registry, subsystems
+from plumbline.model.grouping import by_key
 from plumbline.model.prediction import LEAST_LOSS
 from plumbline.model.uncertainty import MAD_TO_SIGMA, mad_freedom, median_of_others
-
-#: Fewer nodes than this cannot say which of them is odd.
-FEWEST = 3
+from plumbline.sweep import peers
+from plumbline.sweep.peers import FEWEST, METRIC, PEERS
 
 #: A second measurement confirms from this share of the first one's distance on, which was picked because it was far out, but from
 #: so many standard deviations at least, and at most: chance does not pick the same twice.
@@ -55,10 +54,6 @@ _METRICS, _SHARES = (1.0, 6.0), (4.0, 10.0)
 #: Names with a better side.  Others say what a node is, not how fast.
 BETTER = {name: entry.better for name, entry in registry.METRICS.items() if entry.better != registry.NEITHER}
 
-#: What peers have in common, and what tells one of their metrics from the others.
-PEERS = ['system', 'partition', 'environ', 'kind']
-METRIC = [*PEERS, 'check', 'name']
-
 #: Degrees of freedom that earlier sweeps are worth at most: they share nodes and moods, and a metric scatters otherwise another day.
 #: Where it did, by a factor that scatters by 1.35, 13 named a node in 10 % of the sweeps of 8 equal nodes, these in none of 72.
 MOST_EARLIER = 3.0
@@ -74,7 +69,7 @@ SCORES = pl.Schema({**dict.fromkeys([*PEERS, 'check', 'node'], pl.String), 'memb
 
 _RANKED: dict[str, pl.DataType | type[pl.DataType]] = {
     **dict.fromkeys([*METRIC, 'node', 'metric', 'subject', 'unit', 'subsystem', 'noise'], pl.Categorical()), 'better': pl.Int8,
-    **dict.fromkeys(('value', 'median', 'gap', 'within', 'change', 'whole', 'scale', 'usual',
+    **dict.fromkeys(('value', 'there', 'median', 'gap', 'within', 'change', 'whole', 'scale', 'usual',
                      'deviation', 'off', 'bad', 'freedom', 'chance', 'sees'), pl.Float64),
     'state': pl.String, **dict.fromkeys(('working_set', 'peers', 'low', 'rank'), pl.Int64), **dict.fromkeys(('odd', 'outlier_better'), pl.Boolean)}
 
@@ -83,10 +78,11 @@ _RANKED: dict[str, pl.DataType | type[pl.DataType]] = {
 class Ranking:
     '''Tables with the columns :data:`PEERS` and more.
 
-    :attr rows: one for each value that was ranked: those of the frame, and ``peers`` (how many nodes have the metric,
-        this one included), ``median`` (of the others, in ``unit``), ``scale`` (relative), ``deviation``, ``off`` (value / median
-        - 1), ``bad`` (deviation, positive on the bad side), ``freedom``, ``chance`` (of a value as bad), ``sees`` (the loss that
-        would have been seen with 95 %), ``odd`` (an outlier), ``outlier_better`` (on the good side), ``rank`` (1 is the best).
+    :attr rows: one for each value that was ranked: those of the frame, ``there`` (what it is in the state of its peers over what it is in its
+        own: :func:`peers.groups`), ``peers`` (how many nodes have the metric, this one included), ``median`` (of the others, in ``unit``, in
+        this state), ``scale`` (relative), ``deviation``, ``off`` (value / median - 1), ``bad`` (deviation, positive on the bad side),
+        ``freedom``, ``chance`` (of a value as bad), ``sees`` (the loss that would have been seen with 95 %), ``odd`` (an outlier),
+        ``outlier_better`` (on the good side), ``rank`` (1 is the best).
     :attr scores: the same of the subsystems: ``check`` is the subsystem, ``name`` is ``score``, ``members`` how many metrics;
         ``value`` is 1 for a node like the median one, less for a worse one.
     :attr newly: scores against those that the same nodes had in earlier sweeps: columns as of the scores, and ``sweeps`` (how many);
@@ -137,23 +133,23 @@ class Ranking:
         return self.of_all(lambda table: table.filter('outlier_better')).sort('bad')
 
 
-def rank(frame, earlier=None, before=None):
+def rank(frame, earlier=None, before=None, in_states=None):
     '''Rank every metric that has a good and a bad side.
 
     :arg frame: as :func:`plumbline.sweep.results.frame` returns it.
     :arg earlier: what the nodes scattered by in other sweeps (:data:`SCATTER`), one row or several of a metric; None: not known.
     :arg before: the scores that nodes had in other sweeps (:data:`SCORES`), with a column ``sweep``; None: not known.
+    :arg in_states: what was measured in states of the hosts in other sweeps (:class:`peers.Before`); None: not known.
     :returns: :class:`Ranking`.
     '''
     known = frame.filter(pl.col('value').is_finite() & pl.col('metric').is_in(list(BETTER)))
     known = known.with_columns(better=pl.col('metric').replace_strict(BETTER, return_dtype=pl.Int8))
-    few, unlike, metrics = _few(known), _unlike(known), known.partition_by([*METRIC, 'working_set'], maintain_order=True)
+    few, unlike, (groups, alone) = _few(known), _unlike(known), peers.groups(known, in_states or peers.Before())
     known_scatter = _pooled(earlier)
     del known       # the parts are copies
-    apart: dict[str, tuple[dict, int]] = {}
-    groups = [group for rows in metrics for group in _by_state(rows, apart) if group.height >= FEWEST and group['value'].median() > 0]
     rows = _judged(groups, 'noise', subsystems.METRICS_RATE, lambda noise, _: prediction.PRIORS[registry.kind_of(noise)], known_scatter)
     scores = _judged(_scores(rows), None, subsystems.SUBSYSTEMS_RATE, _of_members, known_scatter)
+    apart = {node: (states[0], len(states)) for node, states in by_key((row['node'], row['state']) for row in alone).items()}
     return Ranking(rows, scores, few, _divided(rows), _lacking(frame), newly(scores, before), unlike, apart)
 
 
@@ -188,32 +184,6 @@ def newly(scores, before):
     return ranked.with_columns(value=pl.col('value') * pl.col('before').exp(), median=pl.col('median') * pl.col('before').exp())
 
 
-def _by_state(rows, apart):
-    '''One metric's rows in the states of the machine (:mod:`plumbline.model.states`) that enough nodes met; each node is in one.
-
-    Too few nodes in a state have no peers there.  Where it is the host's doing, they are not ranked; others stay with the rest, and so stand out.
-
-    :arg apart: as of :attr:`Ranking.apart`: those that are not ranked are added.
-    '''
-    if rows['state'].is_null().all() or (rows['states'].is_null().all() and states.one(rows['state'].drop_nulls())):
-        return [rows.drop('states')]
-    left, parts = {row['node']: row for row in rows.to_dicts()}, []
-    for _, alike in states.grouped(list(left.values())):
-        alike = [row for row in alike if row['node'] in left]
-        if len(alike) >= FEWEST:
-            parts.append([{**row, 'state': json.dumps(row['state'])} for row in alike])
-            for row in alike:
-                left.pop(row['node'])
-    for node, row in [*left.items()]:
-        state = json.loads(row['state'] or '{}')
-        if states.is_the_hosts(state):
-            apart[node] = state, apart.get(node, (state, 0))[1] + 1
-            left.pop(node)
-    parts = parts or [[]]
-    parts[0] += left.values()
-    return [pl.DataFrame(part, schema=rows.drop('states').schema, strict=False) for part in parts]
-
-
 def _pooled(earlier):
     '''Metric -> (variance, degrees of freedom) of all earlier sweeps.
 
@@ -243,7 +213,7 @@ def _judged(groups, by, rate, default, earlier):
         alike.setdefault(group[by][0] if by else None, []).append(_against_peers(group))
     rows = pl.concat([_moderated(tables, default(noise, tables), earlier) for noise, tables in alike.items()])
     count, better = rows.height, pl.col('better')
-    deviation = (pl.col('x') - pl.col('median').log()) / pl.col('scale')
+    deviation = (pl.col('x') - (pl.col('median') * pl.col('there')).log()) / pl.col('scale')
     rows = rows.with_columns(deviation=deviation, bad=-better * deviation, off=pl.col('value') / pl.col('median') - 1)
     bad, freedom, scale = (rows[name].to_numpy() for name in ('bad', 'freedom', 'scale'))
     from scipy import special
@@ -258,14 +228,14 @@ def _judged(groups, by, rate, default, earlier):
 def _against_peers(rows):
     '''One metric's values with ``peers``, ``median``, ``low``, ``gap``, ``within`` (:func:`two_sorts`), ``change`` (a loss below 0, against
     the median of all), ``own`` and ``whole`` (variance of the others, and of all).'''
-    raw = rows['value'].to_numpy()
+    raw = (rows['value'] * rows['there']).to_numpy()
     x = np.log(np.maximum(raw, _NOTHING * np.median(raw)))
     centre = median_of_others(x)
     low, gap, within = two_sorts(x)
     of_all = MAD_TO_SIGMA * np.median(np.abs(x - np.median(x)))
     return rows.with_columns(
-        x=x, peers=pl.lit(x.size), rank=(-pl.col('better') * pl.col('value')).rank('min').cast(pl.Int64),
-        median=np.exp(centre), change=rows['better'].to_numpy() * (x - np.median(x)),
+        x=x, peers=pl.lit(x.size), rank=pl.Series(-rows['better'].to_numpy() * x).rank('min').cast(pl.Int64),
+        median=np.exp(centre) / rows['there'].to_numpy(), change=rows['better'].to_numpy() * (x - np.median(x)),
         own=(MAD_TO_SIGMA * mad_of_others(x, centre))**2 * _small(x.size - 1), whole=pl.lit(of_all**2 * _small(x.size)),
         low=pl.lit(low), gap=pl.lit(gap), within=pl.lit(within))
 
@@ -319,7 +289,7 @@ def _scores(rows):
         value=mean['change'].exp(), spread_of_all=mean['usual'], members=pl.len(), freedom_of_members=pl.col('freedom').min())
     scores = scores.with_columns(
         check='subsystem', name=pl.lit('score', text), metric=pl.lit('score', text), unit=pl.lit('1', text), better=pl.lit(1, dtype=pl.Int8),
-        error=pl.lit(0.0), most=pl.col('spread_of_all').median().over(part)).drop('spread_of_all')
+        there=pl.lit(1.0), error=pl.lit(0.0), most=pl.col('spread_of_all').median().over(part)).drop('spread_of_all')
     return [group for group in scores.partition_by(part, maintain_order=True) if group.height >= FEWEST]
 
 
@@ -372,7 +342,7 @@ def _divided(rows):
         least = pl.max_horizontal(pl.col('within').sqrt(), pl.lit(usual))
         found.append(alike.filter((pl.col('low') > 0) & (pl.col('gap') >= APART * least) & (pl.col('gap') >= np.log1p(LEAST_LOSS))))
     apart = rows.join(pl.concat([metrics.clear(), *found]), on=sorts, how='semi', nulls_equal=True)
-    value, cut = pl.col('value').sort(), pl.col('low').first()
+    value, cut = (pl.col('value') * pl.col('there')).sort(), pl.col('low').first()
     return apart.filter(~pl.col('odd').any().over(METRIC)).group_by(METRIC, maintain_order=True).agg(
         gap=(value.get(cut) - value.get(cut - 1)) / pl.col('value').median().abs(), low=cut, high=pl.len() - cut)
 

@@ -10,8 +10,8 @@ Columns of :func:`frame` (:data:`COLUMNS`), one row per metric, test case and no
 ``check``      the test with its parameters, as ReFrame displays it: ``triad_memory %threads=all``
 ``name``       the metric and what it is about, e.g. ``bandwidth.nt``; its parts: ``metric``, ``subject`` (may be null)
 ``value``      median of the samples, in ``unit`` (MB/s, Mflop/s, us, s, bytes, entries or 1)
-``state``      core-to-core latency that the value was measured at, and ``states``, the metric at others; of a metric of caches
-               also ``working_set``, bytes: nodes with another one are no peers in it; all as in the archive
+``state``      core-to-core latency that the value was measured at, and ``states``, the metric at others (not of CPU time); of a metric of
+               caches also ``working_set``, bytes: nodes with another one are no peers in it; all as in the archive
 ``error``      relative standard error of the value, by its interval; null without one
 ``subsystem``  part of the machine, and ``noise``, the class of metrics that scatter alike (:mod:`plumbline.model.registry`)
 =============  =======================================================================================================
@@ -216,8 +216,11 @@ def _measured(files, named):
     about = measured.select('check', 'metric', 'subject', 'level', 'threads', 'parameters').unique()
     about = about.with_columns(pl.DataFrame([registry.of_row(row) for row in about.iter_rows(named=True)], orient='row',
                                             schema={'subsystem': pl.String, 'noise': pl.String}))
+    # The share of time that a thread gets is the same wherever the host has its cores.
+    placed = pl.when(pl.col('subsystem').ne_missing(registry.CPU_TIME))
     return (measured.join(about, on=about.columns[:6], nulls_equal=True, maintain_order='left')
-            .with_columns(check=pl.col('display_name')).select(COLUMNS.names()).cast(COLUMNS))
+            .with_columns(check=pl.col('display_name'), state=placed.then('state'), states=placed.then('states'))
+            .select(COLUMNS.names()).cast(COLUMNS))
 
 
 def main():

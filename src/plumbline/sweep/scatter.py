@@ -1,7 +1,8 @@
-'''What equal nodes scattered by in earlier sweeps, and the scores that each node had: one sweep cannot say either of itself.
+'''What equal nodes scattered by in earlier sweeps, the scores that each node had, and what was measured in which state of the hosts: one sweep
+cannot say any of it of itself.
 
-Each sweep keeps its own (``scatter.parquet`` and ``scores.parquet`` in its folder: :data:`ranking.SCATTER`, :data:`ranking.SCORES`); those
-after it read them.
+Each sweep keeps its own (``scatter.parquet``, ``scores.parquet`` and ``states.parquet`` in its folder: :data:`ranking.SCATTER`,
+:data:`ranking.SCORES`, :data:`peers.IN_STATES`); those after it read them.
 '''
 
 import io
@@ -13,24 +14,27 @@ import polars as pl
 from plumbline.errors import PlumblineError
 from plumbline.nodes import events
 from plumbline.store import atomic
-from plumbline.sweep import ranking
+from plumbline.sweep import peers, ranking
 
-FILE, SCORES = 'scatter.parquet', 'scores.parquet'
+FILE, SCORES, IN_STATES = 'scatter.parquet', 'scores.parquet', 'states.parquet'
 
 #: Sweeps of the same partition that count: before them the machine may have been another.
 LATEST = 10
 
 
-def keep(folder, ranked):
-    '''Write what the nodes of a sweep scatter by, and their scores.
+def keep(folder, frame, ranked):
+    '''Write what the nodes of a sweep scatter by, their scores, and what they measured in states of their hosts.
 
-    :arg ranked: :class:`ranking.Ranking`.
+    :arg frame: of :func:`plumbline.sweep.results.frame`; :arg ranked: :class:`ranking.Ranking` of it.
     :raises PlumblineError: if the folder cannot be written to.
     '''
     if not ranked.rows.is_empty():
         _write(ranked.scatter(), folder / FILE)
     if not ranked.scores.is_empty():
         _write(ranked.scores.select(ranking.SCORES.names()).cast(ranking.SCORES), folder / SCORES)
+    met = peers.in_states(frame)
+    if not met.is_empty():
+        _write(met, folder / IN_STATES)
 
 
 def _write(table, path):
@@ -56,10 +60,19 @@ def before(folder):
 def scores_before(folder):
     '''The scores that nodes had in these sweeps, by the names that they had when this one began: :data:`ranking.SCORES` with a column ``sweep``; None
     where there are none.'''
+    return _of_nodes(folder, SCORES, ranking.SCORES)
+
+
+def in_states_before(folder):
+    '''What nodes measured in states of their hosts in these sweeps: :class:`peers.Before`.'''
+    return peers.Before(_of_nodes(folder, IN_STATES, peers.IN_STATES))
+
+
+def _of_nodes(folder, file, schema):
     partition, tables = _partition(folder), []
     names = events.names(partition.partition(':')[0]) if partition else events.Names(())
-    for path in _latest(folder, SCORES):
-        table = _read(path, ranking.SCORES)
+    for path in _latest(folder, file):
+        table = _read(path, schema)
         then = {name: names.now(name, events.begun(path.parent.name), events.begun(folder.name)) for name in table['node'].unique()}
         tables.append(table.with_columns(pl.col('node').replace(then), sweep=pl.lit(path.parent.name)))
     return pl.concat(tables) if tables else None

@@ -6,10 +6,11 @@ import polars as pl
 
 from plumbline.model import states
 from plumbline.model.uncertainty import MAD_TO_SIGMA, mad_freedom
-from plumbline.sweep.ranking import AS_FAR, CERTAIN, CONFIRMED, METRIC
+from plumbline.sweep.peers import METRIC, Before
+from plumbline.sweep.ranking import AS_FAR, CERTAIN, CONFIRMED
 
 
-def confirm(found, ranking, again):
+def confirm(found, ranking, again, before=None):
     '''What a second measurement says of the outliers.
 
     Nodes that were in order are measured again with them, and tell how far the machine, or whatever it shares, has
@@ -25,14 +26,16 @@ def confirm(found, ranking, again):
     :arg found: rows of :meth:`Ranking.outliers`.
     :arg ranking: the first measurement.
     :arg again: the second one, a frame of these nodes and of nodes that were in order.
+    :arg before: what was measured in states of the hosts in earlier sweeps (:class:`peers.Before`); None: not known.
     :returns: ``found`` with the columns ``again`` (the second value; null if there is none), ``again_bad`` (its
         deviation, positive on the bad side) and ``confirmed`` (null if it was not measured again, or if no node that
         was in order was).
     '''
     # Not by kind: of a few nodes it may be written differently.
     metric = [column for column in METRIC if column != 'kind']
-    first = ranking.rows.select(*metric, 'node', 'working_set', first='state')
-    alike = _in_its_state(again.join(first, on=[*metric, 'node', 'working_set'], nulls_equal=True))      # with another set it is another metric
+    first = ranking.rows.select(*metric, 'node', 'working_set', 'kind', first='state')
+    alike = again.drop('kind').join(first, on=[*metric, 'node', 'working_set'], nulls_equal=True)      # with another set it is another metric
+    alike = _in_its_state(alike, before or Before())
     second = alike.filter(pl.col('value').is_finite() & (pl.col('value') > 0)).select(*metric, 'node', again='value')
     second = pl.concat([second, _second_scores(ranking, second, metric)], how='vertical_relaxed')
     ratio = pl.col('ratio')
@@ -49,12 +52,21 @@ def confirm(found, ranking, again):
             .drop('drift', 'uneven', 'known').sort('bad', descending=True))
 
 
-def _in_its_state(rows):
-    '''Each value as it is in the state of its first measurement, if it met that again: that of another state confirms nothing, and clears nobody.'''
+def _in_its_state(rows, before):
+    '''Each value as it is in the state of its first measurement: if it met that again, or if earlier sweeps know what the metric is in either.
+
+    Another one confirms nothing, and clears nobody.
+    '''
     if rows['first'].is_null().all():
         return rows
-    found = ([one for one in states.of_row(row) if states.same(json.loads(row['first'] or '{}'), one['state'])] for row in rows.to_dicts())
-    return pl.DataFrame([{**one[0], 'state': None} for one in found if one], schema=rows.schema, strict=False)
+    found = []
+    for row in rows.to_dicts():
+        first, met = json.loads(row['first'] or '{}'), states.of_row(row)
+        one = next((one for one in met if states.same(first, one['state'])), met[0])
+        there = before.ratio(row, first, one['state'])
+        if there:
+            found.append({**one, 'value': one['value'] * there, 'state': None})
+    return pl.DataFrame(found, schema=rows.schema, strict=False)
 
 
 def _second_scores(ranking, second, metric):

@@ -116,10 +116,9 @@ def losses(frame, node):
     known = frame.filter(pl.col('value').is_finite() & (pl.col('value') > 0) & pl.col('subsystem').is_not_null())
     changes = defaultdict(list)
     for (_, _, metric, part, *_), rows in known.group_by('check', 'name', 'metric', 'subsystem', 'environ', maintain_order=True):
-        time = metric == 'cpu_availability'     # which is the same in all states
-        better = ranking.BETTER.get(metric) if registry.is_absolute(metric) or time else 0
-        alike = [rows.to_dicts()] if time else [group for _, group in states.grouped(rows.to_dicts())]
-        values = next((found for group in alike if node in (found := {row['node']: row['value'] for row in group})), {})
+        better = ranking.BETTER.get(metric) if registry.is_absolute(metric) or metric == 'cpu_availability' else 0
+        alike = ({row['node']: row['value'] for row in group} for _, group in states.grouped(rows.to_dicts()))
+        values = next((found for found in alike if node in found), {})
         if better and len(values) >= ranking.FEWEST:
             changes[part].append(better * np.log(values.pop(node) / np.median(list(values.values()))))
     return {part: round(float(-np.expm1(np.median(found))), 4) for part, found in changes.items()}
