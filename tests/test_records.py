@@ -158,3 +158,15 @@ def test_records_of_several_processes_are_drawn_as_one():
     assert not {'process', 'probes'} & found[0].keys()
     one = [of(3, 1, 1.0)]
     assert records.pooled(one) is one
+
+
+@pytest.mark.parametrize('given, expected', [
+    ('L1 L2 L3 memory', {'L2': 2**14 + 2**18, 'L3': 2**18 + 2**20, 'memory': 2**20}),
+    ('L1 L2', {'L2': 2**14 + 2**18}), ('L1 memory', {'memory': 2**14})])
+def test_growth_is_of_the_sets_of_its_level_and_of_the_one_below(given, expected):
+    '''What another level of its test lacks, huge pages say, is nothing to it; all that is of the whole test is another metric without.'''
+    levels, size = given.split(), {'L1': 2**14, 'L2': 2**18, 'L3': 2**20, 'memory': 2**28}
+    of_level = [('latency', f'{level}.huge', measurement(working_set=size[level])) for level in levels]
+    of_two = [('growth', f'{level}.huge', None) for level in levels[1:]]
+    *found, of_all = records.sets_in_caches([*of_level, *of_two, ('efficiency', 'all', None)], None)[len(levels):]
+    assert dict(zip(levels[1:], found)) == expected and of_all == sum(size[level] for level in levels if level != 'memory')

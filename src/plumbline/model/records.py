@@ -182,7 +182,7 @@ def _joined(own: list[dict]) -> dict:
 
 def sets_in_caches(metrics: Iterable[tuple[str, str | None, dict | None]], level: str | None) -> list[int | None]:
     '''Of each metric of a test which says that it is of a cache the working set, bytes: with another one it would be another metric.  Of one made
-    of several records (``growth``) all those of its test, added up, since any other one changes it.
+    of several records all those of its test, added up, since any other one changes it; of ``growth`` that of its level and of the one below.
 
     That of memory, which grows with what the caches may hold, and of a curve, whose sizes are chosen by what they say, is not part of a metric,
     and what the system gives (``cpu_availability``) depends on none; those have :obj:`None`.
@@ -192,9 +192,14 @@ def sets_in_caches(metrics: Iterable[tuple[str, str | None, dict | None]], level
     metrics = list(metrics)
     sets = [record['working_set'] if record and 'working_set' in record and not _IN_CACHE.isdisjoint([*(subject or '').split('.'), level]) else None
             for _, subject, record in metrics]
-    of_all = sum({size for size in sets if size}) or None
-    return [of_all if record is None and name in registry.METRICS and registry.METRICS[name].subsystem != registry.CPU_TIME else size
-            for (name, _, record), size in zip(metrics, sets)]
+    found, own = sorted({size for size in sets if size}), {subject: size for (_, subject, _), size in zip(metrics, sets) if size}
+
+    def of_several(name: str, subject: str | None) -> int | None:
+        its = own.get(subject, 0)       # memory has none
+        below = [size for size in found if size < (its or math.inf)][-1:]
+        return sum([its, *below] if name == 'growth' else found) or None
+    return [of_several(name, subject) if record is None and name in registry.METRICS and registry.METRICS[name].subsystem != registry.CPU_TIME
+            else size for (name, subject, record), size in zip(metrics, sets)]
 
 
 def rate(record: dict, key: str = 'bytes') -> np.ndarray:

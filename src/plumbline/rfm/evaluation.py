@@ -79,6 +79,11 @@ class Case:
         '''(reference, lower, upper) that it is judged by; None if by none.'''
         return self.reference.leaf if self.reference and not self.metric.unjudged else None
 
+    @property
+    def is_of_system(self):
+        '''Whether it is what the system gives, which depends neither on the state of the machine nor on the code.'''
+        return registry.find(self.metric.metric).subsystem == registry.CPU_TIME
+
     def tell(self, measured):
         '''Say in its :class:`Measured` what there is beside the metric itself; nothing where one process met one state.'''
         if self.metric.record is not None:
@@ -112,17 +117,13 @@ def evaluate(check, met):
     :returns: dictionary name -> list of :class:`Case`, the usual state first.
     '''
     first, *further = met.choices
-    recorded = check.measurements
-    try:
-        found = {name: [pooled(cases)] for name, cases in _evaluated(check, met.within(first)).items()}
-        for choice in further:
-            processes = met.enough(choice)
-            if processes:
-                within = [record for record in met.within(choice) if record.get('process', 0) in processes]
-                for name, cases in _evaluated(check, within, says=False).items():
-                    found.get(name, []).append(pooled(cases))
-    finally:
-        check.measurements = recorded
+    found = {name: [pooled(cases)] for name, cases in _evaluated(check, met.within(first)).items()}
+    for choice in further:
+        processes = met.enough(choice)
+        if processes:
+            within = [record for record in met.within(choice) if record.get('process', 0) in processes]
+            for name, cases in _evaluated(check, within, says=False).items():
+                found.get(name, []).append(pooled(cases))
     if check.plumbline.skipped is not UNSET:    # by the first process, and another one could measure it
         check.plumbline.skipped = [one for one in check.plumbline.skipped if one.metric not in found]
     return found
@@ -130,23 +131,23 @@ def evaluate(check, met):
 
 def of_processes(check):
     '''The same where nothing tells states of the machine apart: ``check.measurements`` has the number of the process in each.'''
-    recorded = check.measurements
-    try:
-        return {name: [pooled(cases)] for name, cases in _evaluated(check, recorded).items()}
-    finally:
-        check.measurements = recorded
+    return {name: [pooled(cases)] for name, cases in _evaluated(check, check.measurements).items()}
 
 
 def _evaluated(check, measurements, says=True):
     '''Name of a metric -> list of :class:`Case`, one of each process.  What a check says of them it says of the first.'''
     found: dict[str, list[Case]] = {}
     processes = [list(own) for _, own in itertools.groupby(measurements, key=lambda record: record.get('process', 0))]
-    for number, own in enumerate(processes or [[]]):
-        with contextlib.nullcontext() if says and number == 0 else _without_words(check):
-            for case in _evaluated_once(check, own):
-                if len(found.setdefault(case.metric.name, [])) > number:
-                    raise ReframeError(f'{case.metric.name} is measured twice; the check must name its metrics apart')
-                found[case.metric.name].append(case)
+    recorded = check.measurements
+    try:
+        for number, own in enumerate(processes or [[]]):
+            with contextlib.nullcontext() if says and number == 0 else _without_words(check):
+                for case in _evaluated_once(check, own):
+                    if len(found.setdefault(case.metric.name, [])) > number:
+                        raise ReframeError(f'{case.metric.name} is measured twice; the check must name its metrics apart')
+                    found[case.metric.name].append(case)
+    finally:
+        check.measurements = recorded
     return found
 
 
@@ -210,8 +211,7 @@ def choose(cases, known):
     '''
     if known is None:
         return _with(cases, 0)
-    of_system = registry.find(cases[0].metric.metric).subsystem == registry.CPU_TIME     # what the system gives does not depend on the state
-    if known.references[0].state is None or of_system:
+    if known.references[0].state is None or cases[0].is_of_system:
         return _with(cases, 0, known.references[0], known.file)
     for number, case in enumerate(cases):
         for reference in known.references:
@@ -247,8 +247,8 @@ def _narrower(case, widths):
     '''What a metric has lost with the width of its code since its references were measured; '' where nothing shows.'''
     expected, record = case.reference.expected, case.metric.record
     now, before = widths.get(record['variant']) if record else None, case.reference.simd_width
-    if not (now and before and codegen.bits(now) < codegen.bits(before)) or registry.find(case.metric.metric).subsystem == registry.CPU_TIME:
-        return ''       # what the system gives does not depend on the code
+    if not (now and before and codegen.bits(now) < codegen.bits(before)) or case.is_of_system:
+        return ''
     value, unchanged = case.summary.value, Prediction(case.leaf[0], expected['deviation'], expected['freedom'])
     if not (value > 0 and unchanged.chance(value, registry.better(case.metric.metric)) < RATE_OF_NARROWER):
         return ''
@@ -339,6 +339,8 @@ def judged(case, widths=MappingProxyType({}), again=None):
             reason += f'; the known issue is gone, take its $xfail away: {ticket}'
     if metric.remark and (ruling in (verdict.FAIL, verdict.UNSTABLE) or metric.unjudged):
         reason += f': {metric.remark}'
+    if ruling in (verdict.FAIL, verdict.UNSTABLE) and states.is_the_hosts(case.state) and not case.is_of_system:
+        reason += f'; in the state {states.text(case.state)}'
     measured = Measured(
         name=metric.name, metric=metric.metric, subject=metric.subject,
         value=found.value, unit=metric.unit, samples=np.asarray(metric.samples).tolist(),
