@@ -150,6 +150,12 @@ def sanitized(shared) -> Build:
     return Build(shared('sanitized'), *SANITIZED, targets=[*KERNELS, 'burn'])
 
 
+@pytest.fixture(params=['programs', 'sanitized'])
+def build(request) -> Build:
+    '''Either of the two: a test runs with each.'''
+    return request.getfixturevalue(request.param)
+
+
 @pytest.fixture(scope='session')
 def llvm(shared):
     '''The programs with threads, built with clang, and with flang where it is.'''

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import rfm
-from native import SOURCE, Outcome, alone_in, configure, environment, make, needs, output_of
+from native import SOURCE, Outcome, alone_in, configure, copied, environment, make, needs, output_of
 from plumbline.mpi import environments
 from plumbline.mpi.families import families
 
@@ -31,14 +31,6 @@ def any_mpi():
     if not MPIS:
         pytest.skip('no MPI is there')
     return next(iter(MPIS))
-
-
-def copied(folder, *parts):
-    '''A copy of what MPI programs are built from: the folders of ``src`` that all need, and ``parts``.'''
-    for part in ('cmake', 'harness', 'mpi/runtime', *parts):
-        shutil.copytree(SOURCE / part, folder / part)
-    shutil.copy(SOURCE / 'mpi/CMakeLists.txt', folder / 'mpi')
-    return folder
 
 
 def run_check(place, mpi, file, name, *options, **environment):
@@ -182,7 +174,8 @@ def broken(folder):
     source, mpi = folder / 'src', any_mpi()
     with alone_in(source):
         if not source.exists():
-            copied(source, 'mpi/apps', 'mpi/pingpong')
+            copied(source, 'mpi/runtime', 'mpi/apps', 'mpi/pingpong')
+            shutil.copy(SOURCE / 'mpi/CMakeLists.txt', source / 'mpi')
             for program, changes in BROKEN.items():
                 kernel, place = program.split('-')[0], source / 'mpi' / program
                 shutil.copytree(SOURCE / 'mpi' / kernel, place)

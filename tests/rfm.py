@@ -27,6 +27,8 @@ from plumbline.system import topology
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 GUARDS = Path(__file__).with_name('guards')
+#: References of the canned checks.
+KNOWN = GUARDS / 'references'
 LIKWID = ('likwid-bench', 'likwid-perfctr', 'likwid-pin')
 
 _REFRAME = Path(sys.executable).with_name('reframe')
@@ -123,6 +125,18 @@ def assert_measured(case):
     assert case['result'] == 'pass' or case['fail_phase'] == 'performance', case['fail_reason']
 
 
+def metrics_of(case):
+    '''Name -> metric of a test case.'''
+    return {metric['name']: metric for metric in case['plumbline']['metrics']}
+
+
+def measured_of(done, name):
+    '''(Metrics by their names, result) of the test case of a run whose name begins so, and that went well.'''
+    case = next(case for key, case in done.cases().items() if key.startswith(name))
+    assert_measured(case)
+    return metrics_of(case), case['plumbline']
+
+
 def detail_of(check, case):
     '''What the report's figures get of a check's test case.'''
     return {**case['plumbline'], 'check': check, 'hostname': 'here', 'partition': 'p', 'environ': 'gnu'}
@@ -199,6 +213,24 @@ def tools(folder, without=(), scripts=()):
     for name, path in instead.items():
         os.symlink(path, folder / name)
     return folder
+
+
+def script(path, text):
+    '''A command that runs this script of the shell, instead of what is there; its path.'''
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    path.write_text(f'#!/bin/sh\n{text}\n')
+    path.chmod(0o755)
+    return path
+
+
+def with_stream(folder, **variables):
+    '''A workplace on this machine that has STREAM and GROMACS in its PATH; its references are in ``folder/references``.'''
+    for part in ('bin', 'references'):
+        (folder / part).mkdir()
+    for name in ('stream', 'gmx_mpi'):
+        (folder / 'bin' / name).symlink_to(GUARDS / name)
+    return Workplace(folder / 'place', f"{folder / 'bin'}:{os.environ['PATH']}", PLUMBLINE_REFERENCES=folder / 'references', **variables)
 
 
 class Workplace:

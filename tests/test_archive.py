@@ -334,14 +334,6 @@ def test_several_sessions(tmp_path):
         archive.load_session(root, '2019')
 
 
-def test_a_damaged_file_is_named_in_one_line(tmp_path):
-    path = archive.archive(write_report(tmp_path / 'r.json', [case()]), tmp_path / 'a')
-    path.write_bytes(b'PAR1 and no more')
-    with pytest.raises(PlumblineError, match='cannot read the archive') as error:
-        archive.load_session(tmp_path / 'a')
-    assert '\n' not in str(error.value)
-
-
 def test_files_of_an_older_schema_are_read(tmp_path):
     path = archive.archive(write_report(tmp_path / 'r.json', [case()]), tmp_path / 'a')
     pl.read_parquet(path, hive_partitioning=False).drop('limit').with_columns(

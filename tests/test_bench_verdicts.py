@@ -480,7 +480,7 @@ def test_what_a_second_run_knows_of_the_first_is_measured():
         for variant in range(8):
             runs = 1000 * np.exp(0.05 * (np.sqrt(0.8) * chance.standard_normal() + np.sqrt(0.2) * chance.standard_normal(2)))
             its = evaluation.Case(Metric('bandwidth', f'v{variant}', np.repeat(runs, 3)), {}, processes=[Process(0, 3, None), Process(1, 3, None)])
-            rows.append({**dict(zip(exchanged._CASE, case)), 'name': its.metric.name, 'value': float(np.median(runs)), 'cases': [its]})
+            rows.append({**dict(zip(exchanged.CASE, case)), 'name': its.metric.name, 'value': float(np.median(runs)), 'cases': [its]})
         return SimpleNamespace(rows=rows, twice={case: 1})
     chance = np.random.default_rng(1)
     sessions = [session_of(chance) for _ in range(40)]

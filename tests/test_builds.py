@@ -6,20 +6,16 @@ import re
 
 import pytest
 
+import rfm
 from plumbline.rfm import build_cache
-
-
-def script(path, text):
-    path.write_text(f'#!/bin/sh\n{text}\n')
-    path.chmod(0o755)
 
 
 @pytest.fixture
 def built(tmp_path, monkeypatch):
     '''A published build; its folder is the current one, and has a compiler and an ldconfig in PATH.'''
     (tmp_path / 'path').mkdir()
-    script(tmp_path / 'path/mpicc', 'echo gcc 12')
-    script(tmp_path / 'path/ldconfig', 'echo libblas.so.3')
+    rfm.script(tmp_path / 'path/mpicc', 'echo gcc 12')
+    rfm.script(tmp_path / 'path/ldconfig', 'echo libblas.so.3')
     monkeypatch.setenv('PATH', f"{tmp_path / 'path'}:{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
     build_cache.REQUEST.write_text(json.dumps({'commands': ['make'], 'compilers': ['mpicc'], 'variables': {}, 'project': str(build_cache.ROOT / 'src')}))
@@ -38,16 +34,16 @@ def test_the_same_is_not_built_again(built):
 @pytest.mark.parametrize('tool, text', [('mpicc', 'echo gcc 13'), ('mpicc', ': Open MPI 5\necho gcc 12'),
                                         ('ldconfig', 'echo libblas.so.3 libopenblas.so.0')])
 def test_what_another_compiler_mpi_or_library_would_make_differ_is_built_again(built, tool, text):
-    script(built / 'path' / tool, text)
+    rfm.script(built / 'path' / tool, text)
     assert not build_cache.fetch('cache')
 
 
 def test_the_compiler_that_a_wrapper_is_told_of_counts(built):
     '''OMPI_CC=gcc says nothing of which gcc that is.'''
-    script(built / 'path/gcc-of-module', 'echo gcc 12')
+    rfm.script(built / 'path/gcc-of-module', 'echo gcc 12')
     request = {'commands': ['make'], 'compilers': ['mpicc'], 'variables': {'OMPI_CC': 'gcc-of-module -m64', 'OTHER': ''}, 'project': str(build_cache.ROOT / 'src')}
     before = build_cache.description(request)
-    script(built / 'path/gcc-of-module', 'echo gcc 13')
+    rfm.script(built / 'path/gcc-of-module', 'echo gcc 13')
     assert build_cache.description(request) != before
 
 
@@ -69,6 +65,6 @@ def test_what_nobody_has_fetched_for_a_month_is_removed(built):
     os.utime(old, (1, 1))
     (built / 'build').unlink()
     (built / 'first').rename('build')
-    script(built / 'path/mpicc', 'echo gcc 13')
+    rfm.script(built / 'path/mpicc', 'echo gcc 13')
     build_cache.publish('cache')
     assert not old.exists() and len(list((built / 'cache').iterdir())) == 1

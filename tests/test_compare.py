@@ -495,11 +495,6 @@ def test_bad_input_is_one_line(place, monkeypatch, arguments, complaint):
     assert '\n' not in str(done.exception) and not done.output
 
 
-def test_an_archive_without_sessions(tmp_path):
-    with pytest.raises(PlumblineError, match='no session at all in the archive'):
-        sides.last(tmp_path, 2)
-
-
 def test_what_noise_hides_is_not_called_equal():
     def changes(*kinds):
         return [compare.Change(kind, 'triad', 'bandwidth.plain', 'default', 'gnu', ('n1', 'n1'), before=1.0, after=1.0) for kind in kinds]

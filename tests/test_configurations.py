@@ -225,17 +225,12 @@ def test_a_file_that_does_not_load_is_found(tmp_path, few):
     assert 'no test at all' in found.complaints[1]      # a warning is an error: ReFrame alone would list the other one
 
 
-def test_a_check_that_nobody_selects_is_found(tmp_path, few):
-    checks = few(anywhere=ANYWHERE, nowhere=NOWHERE)
-    found = look(tmp_path, SITES / 'example-pbs.py', 'example-pbs', checks)
-    assert (found.listed, found.set_up, found.complaints) == ({'Anywhere'}, {'Anywhere'}, []) and unselected([found], checks) == {'Nowhere'}
-
-
-def test_a_check_that_cannot_be_set_up_is_found(tmp_path, few):
+def test_a_check_that_nobody_selects_and_one_that_cannot_be_set_up_are_found(tmp_path, few):
     late = ANYWHERE + '\n    @run_before("run")\n    def fail(self):\n        raise ValueError("never set up")\n'
-    checks = few(late='from reframe.core.builtins import run_before\n' + late)
+    checks = few(nowhere=NOWHERE, late='from reframe.core.builtins import run_before\n' + late)
     found = look(tmp_path, SITES / 'example-pbs.py', 'example-pbs', checks)
     assert found.listed == {'Anywhere'} and len(found.complaints) == 1 and 'dry run: exit code 1' in found.complaints[0]
+    assert unselected([found], checks) == {'Nowhere'}
 
 
 def test_a_configuration_that_reframe_rejects_is_found(tmp_path, few):
@@ -278,9 +273,7 @@ def test_the_oldest_lists_and_sets_up(tmp_path, oldest):
 
 
 def test_the_oldest_measures_and_judges(tmp_path, commands, oldest):
-    (tmp_path / 'references').mkdir()
-    (tmp_path / 'references/portable.yaml').write_text((rfm.GUARDS / 'references.yaml').read_text())
-    place = rfm.Workplace(tmp_path / 'place', commands, PYTHONPATH=oldest, PLUMBLINE_REFERENCES=tmp_path / 'references',
+    place = rfm.Workplace(tmp_path / 'place', commands, PYTHONPATH=oldest, PLUMBLINE_REFERENCES=rfm.KNOWN,
                           CANNED_MARK=tmp_path / 'mark')
     done = place.reframe('-r', '--exec-policy=serial', '-n', 'Told.*story=(good|slow|crash|silent)$')
     results = {name.rpartition('=')[2]: case['result'] for name, case in done.cases().items()}

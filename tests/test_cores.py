@@ -35,9 +35,8 @@ def rows_of(record, key):
 
 
 @two_cpus
-@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_pairs_and_clocks_are_measured(request, flavour):
-    found = request.getfixturevalue(flavour).measured('cores', '--variants', 'all', '--threads', 2, '--size', 10, *MEASURED).measurements
+def test_pairs_and_clocks_are_measured(build):
+    found = build.measured('cores', '--variants', 'all', '--threads', 2, '--size', 10, *MEASURED).measurements
     assert [(record['variant'], record['valid'], record['max_error']) for record in found] == [
         ('handover', True, 0), ('alone', True, 0), ('clock', True, 0)]
     handover, alone, clock = found
@@ -464,7 +463,7 @@ def run(measuring, tmp_path_factory):
 def test_the_check_measures(run):
     case = run.cases()['cores']
     rfm.assert_measured(case)
-    found = {metric['name']: metric for metric in case['plumbline']['metrics']}
+    found = rfm.metrics_of(case)
     assert {'of_topology.pairs', 'clock.one', 'clock.all', 'clock_ratio.all'} <= set(found)
     base = case['plumbline']['machine']['base_clock']
     if base:
@@ -478,14 +477,6 @@ def test_the_check_measures(run):
     assert latencies and all(0 < metric['value'] < 10 and metric['unit'] == 'us' for metric in latencies)
     if len(CPUS) < 4:
         assert {'of_median.latency', 'of_median.clock'} <= {entry['metric'] for entry in case['plumbline']['skipped']}
-
-
-@two_cpus
-def test_one_cpu_is_left_out_with_the_reason(measuring, tmp_path):
-    done = measuring(tmp_path).reframe(*rfm.small(), '-p', 'gnu$', '-n', '^cores$', checks=rfm.REPOSITORY / 'checks/compute/cores.py',
-                                       before=['taskset', '-c', CPUS[0]])
-    case = done.cases()['cores']
-    assert case['result'] == 'skip' and 'needs two CPUs' in case['plumbline']['skipped'][0]['reason']
 
 
 @two_cpus

@@ -246,8 +246,7 @@ def test_the_bench_runs_the_program(mpi_programs, tmp_path, monkeypatch):
     mpi = any_mpi()
     place = tmp_path / MPIS[mpi]['name']
     place.symlink_to(mpi_programs(mpi).folder)
-    (tmp_path / 'cmake').write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/built\n')      # another name of the folder would build it all again
-    (tmp_path / 'cmake').chmod(0o755)
+    rfm.script(tmp_path / 'cmake', f'echo "$@" >> {tmp_path}/built')      # another name of the folder would build it all again
     monkeypatch.setenv('PATH', f"{tmp_path}:{os.environ['PATH']}")
 
     class Machine:

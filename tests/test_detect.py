@@ -32,13 +32,6 @@ THEIRS = {'sinfo', 'scontrol', 'sacctmgr', 'srun', 'qstat', 'pbsnodes', 'flux', 
           'mpicc', 'mpicc.openmpi', 'mpicc.mpich'}
 
 
-def stand_in(folder, name, script):
-    '''A command of this name that runs a script of the shell.'''
-    path = folder / name
-    path.write_text(f'#!/bin/sh\n{script}\n')
-    path.chmod(0o755)
-
-
 @pytest.fixture(scope='module')
 def bare(tmp_path_factory):
     '''A folder for PATH with gcc and without other compilers, MPIs, schedulers and module systems.'''
@@ -192,10 +185,10 @@ def test_a_controller_that_is_gone_is_one_line(nodes, tmp_path, monkeypatch):
 @pytest.fixture
 def great_slurm(here):
     '''A large Slurm.'''
-    stand_in(here, 'sinfo', f'[ "$1" = --version ] && echo slurm 23.11.4 || cat {RECORDED}/sinfo.txt')
-    stand_in(here, 'scontrol', f'cat {RECORDED}/scontrol.txt')
-    stand_in(here, 'sacctmgr', 'printf "proj1\\nproj2\\nproj1\\n"')
-    stand_in(here, 'srun', 'false')
+    rfm.script(here / 'sinfo', f'[ "$1" = --version ] && echo slurm 23.11.4 || cat {RECORDED}/sinfo.txt')
+    rfm.script(here / 'scontrol', f'cat {RECORDED}/scontrol.txt')
+    rfm.script(here / 'sacctmgr', 'printf "proj1\\nproj2\\nproj1\\n"')
+    rfm.script(here / 'srun', 'false')
     return here
 
 
@@ -229,8 +222,8 @@ def test_suggested_lines_are_lines(great_slurm, tmp_path):
 
 
 def test_pbs(here, tmp_path):
-    stand_in(here, 'qstat', f'[ "$*" = "-Q -f -F json" ] && cat {RECORDED}/pbs_queues.json')
-    stand_in(here, 'pbsnodes', f'[ "$*" = "-a -F json" ] && cat {RECORDED}/pbs_nodes.json')
+    rfm.script(here / 'qstat', f'[ "$*" = "-Q -f -F json" ] && cat {RECORDED}/pbs_queues.json')
+    rfm.script(here / 'pbsnodes', f'[ "$*" = "-a -F json" ] && cat {RECORDED}/pbs_nodes.json')
     name, text = detect.site_file()
     system, found, _ = understood(text, tmp_path)
     assert name == 'pbs01' and list(found) == ['workq', 'gpu']
@@ -246,7 +239,7 @@ def test_pbs(here, tmp_path):
 
 
 def test_flux(here, tmp_path):
-    stand_in(here, 'flux', f'case "$*" in "resource R") cat {RECORDED}/flux_resources.json;; '
+    rfm.script(here / 'flux', f'case "$*" in "resource R") cat {RECORDED}/flux_resources.json;; '
                            f'"config get") cat {RECORDED}/flux_config.json;; *) exit 1;; esac')
     name, text = detect.site_file(name='tioga')
     _, found, _ = understood(text, tmp_path)
@@ -261,7 +254,7 @@ def test_no_scheduler_is_said(here, tmp_path):
     assert 'DECIDE: no scheduler was found' in text
     _, found, _ = understood(text, tmp_path)
     assert found['default']['scheduler'] == 'local' and found['default']['processor']['topology']['cores']
-    stand_in(here, 'bsub', 'true')
+    rfm.script(here / 'bsub', 'true')
     assert 'DECIDE: LSF is here, which is not known to `plumbline detect`' in detect.site_file(name='alone')[1]
 
 
@@ -273,7 +266,7 @@ def test_no_scheduler_is_said(here, tmp_path):
 def test_a_slurm_that_does_not_answer(here, monkeypatch, script, said):
     if script.startswith('sleep'):
         monkeypatch.setattr(commands, 'SECONDS', 1)
-    stand_in(here, 'sinfo', script)
+    rfm.script(here / 'sinfo', script)
     with pytest.raises(PlumblineError, match=f'^Slurm is here but does not answer: .*{said}.*--scheduler local$'):
         detect.site_file()
     assert detect.site_file(name='alone', scheduler='local')[0] == 'alone'
@@ -283,14 +276,14 @@ def test_a_slurm_that_does_not_answer(here, monkeypatch, script, said):
     ('pbs_queues.json', '/dev/null', 'does not print JSON'), ('/dev/null', 'pbs_nodes.json', 'does not print JSON'),
     ('flux_config.json', 'pbs_nodes.json', 'has 0 queues')])
 def test_a_pbs_that_does_not_answer(here, queues, nodes, said):
-    stand_in(here, 'qstat', f'cat {RECORDED / queues}')
-    stand_in(here, 'pbsnodes', f'cat {RECORDED / nodes}')
+    rfm.script(here / 'qstat', f'cat {RECORDED / queues}')
+    rfm.script(here / 'pbsnodes', f'cat {RECORDED / nodes}')
     with pytest.raises(PlumblineError, match=f'^PBS is here but does not answer: .*{said}'):
         detect.site_file()
 
 
 def test_the_second_scheduler_is_said(great_slurm):
-    stand_in(great_slurm, 'flux', 'false')
+    rfm.script(great_slurm / 'flux', 'false')
     assert 'DECIDE: Flux is here as well' in detect.site_file()[1]
     with pytest.raises(PlumblineError, match='PBS was asked for'):
         detect.site_file(scheduler='pbs')
@@ -398,7 +391,7 @@ def test_module_systems_that_cannot_be_read_are_said(here, monkeypatch):
 # --- MPIs and file systems --------------------------------------------------------------------------------------------
 
 def test_srun_starts_an_mpi_that_knows_what_slurm_offers(here):
-    stand_in(here, 'ompi_info', 'echo mca:pmix:ext3x:version:"mca:2.1.0"')
+    rfm.script(here / 'ompi_info', 'echo mca:pmix:ext3x:version:"mca:2.1.0"')
     openmpi, mpich = ({'name': f'gnu-{family}', 'features': ['mpi', family],
                        'extras': {'launcher': ['mpirun'], 'imb': '/imb'}}
                       for family in ('openmpi', 'mpich'))
@@ -406,7 +399,7 @@ def test_srun_starts_an_mpi_that_knows_what_slurm_offers(here):
     assert mpis.with_launcher(openmpi, 'pmix_v4')[0]['extras'] == {'imb': '/imb'}
     kept, remark = mpis.with_launcher(mpich, 'pmix_v4')
     assert kept == mpich and 'pmix_v4' in remark
-    stand_in(here, 'ompi_info', 'echo mca:pmix:isolated:version:"mca:2.1.0"')
+    rfm.script(here / 'ompi_info', 'echo mca:pmix:isolated:version:"mca:2.1.0"')
     assert mpis.with_launcher(openmpi, 'pmix')[0] == openmpi
 
 

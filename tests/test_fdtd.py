@@ -17,10 +17,8 @@ C_LOOPS = ['fused', 'split2', 'split3']
 
 # --- right results ---------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_every_loop_is_right_at_every_size(request, flavour):
+def test_every_loop_is_right_at_every_size(build):
     '''Nothing to compute (1, 2, 3), one point, fewer planes than threads, primes, no multiple of a vector.'''
-    build = request.getfixturevalue(flavour)
     sizes = [1, 2, 3, 4, 5, 7, 20, 37]
     found = build.measured('fdtd', '--variants', 'all', '--size', ','.join(map(str, sizes)),
                            '--threads', listed(THREADS), *QUICK).measurements

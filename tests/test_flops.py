@@ -19,9 +19,7 @@ THREADS = ['1', '2', '3'][:len(CPUS)]
 CHAINS = {'scalar': (12, 1), 'simd128': (12, 2), 'simd256': (12, 4), 'simd512': (24, 8)}
 
 
-@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_every_variant_is_right_on_several_threads(request, flavour):
-    build = request.getfixturevalue(flavour)
+def test_every_variant_is_right_on_several_threads(build):
     found = build.measured('flops', '--variants', 'all', '--size', '1,31,100', '--per-thread', '--threads', ','.join(THREADS), *QUICK).measurements
     assert len(found) == 3 * len(THREADS) * len(build.runnable('flops'))
     assert all(record['valid'] and record['max_error'] == 0 for record in found)
@@ -173,10 +171,14 @@ def test_check_measures_every_width_against_its_peak(run):
     assert found['efficiency.all']['value'] < 1.5
 
 
-def test_one_core_is_not_compared_with_itself(measuring, tmp_path):
-    done = measuring(tmp_path).reframe(*rfm.small(), '-c', rfm.REPOSITORY / 'checks/memory/triad_scaling.py',
+def test_one_core_is_compared_neither_with_itself_nor_with_others(measuring, tmp_path):
+    others = [text for name in ('memory/triad_scaling.py', 'compute/cores.py') for text in ('-c', rfm.REPOSITORY / 'checks' / name)]
+    done = measuring(tmp_path).reframe(*rfm.small(), *others,
                                        checks=rfm.REPOSITORY / 'checks/compute/peak_flops.py', before=['taskset', '-c', CPUS[0]])
-    for name, case in done.cases().items():
+    cases = done.cases()
+    alone = cases.pop('cores')
+    assert alone['result'] == 'skip' and 'needs two CPUs' in alone['plumbline']['skipped'][0]['reason']
+    for name, case in cases.items():
         assert case['plumbline']['metrics'] and 'efficiency' not in {metric['metric'] for metric in case['plumbline']['metrics']}, name
         assert {'metric': 'efficiency.all', 'reason': topology.ONE_CPU, 'symptom': 'too_few_cpus'} in case['plumbline']['skipped']
 

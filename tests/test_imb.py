@@ -68,8 +68,7 @@ def test_every_kind_of_table_of_mpi1():
     assert values(found, 'Alltoall', 4)[1] == (8, 20, 7.84, 9.24, 8.38)
     assert values(found, 'Barrier', 4) == [(20, 0.55, 0.55, 0.55)]
     table = found.tables[3]
-    assert [(column.name, column.unit) for column in table.columns] == [
-        ('bytes', 'bytes'), ('repetitions', '1'), ('t_min', 'us'), ('t_max', 'us'), ('t_avg', 'us'), ('bandwidth', 'MB/s')]
+    assert [column.name for column in table.columns] == ['bytes', 'repetitions', 't_min', 't_max', 't_avg', 'bandwidth']
     assert [table.idle for table in found.tables[:4]] == [2, 2, 2, 0]
 
 
@@ -243,7 +242,7 @@ def test_several_runs_in_one_text():
 
 
 def test_all_of_imb_is_known():
-    assert {name: len(suite) for name, suite in imb.SUITES.items()} == {'IMB-MPI1': 23, 'IMB-RMA': 19, 'IMB-NBC': 26}
+    assert {name: len(suite) for name, suite in imb.layout.SUITES.items()} == {'IMB-MPI1': 23, 'IMB-RMA': 19, 'IMB-NBC': 26}
 
 
 # --- samples -----------------------------------------------------------------------------------------------------
@@ -395,7 +394,7 @@ def test_the_check_runs_imb(imb_place, with_imb):
 
 
 #: Stands in for IMB: only one of its processes prints.
-FAKE = '''#!/bin/sh
+FAKE = '''
 [ "${{PMI_RANK:-${{OMPI_COMM_WORLD_RANK:-0}}}}" = 0 ] || exit 0
 sed "s|^# IMB-MPI1 .*|# IMB-MPI1 $*|" {data} | head -n {lines}
 '''
@@ -415,8 +414,7 @@ def faked(place, folder, data, lines=999):
     fake, config = folder / 'fake/IMB-MPI1', folder / 'config.py'
     fake.parent.mkdir()
     if data:
-        fake.write_text(FAKE.format(data=data, lines=lines))
-        fake.chmod(0o755)
+        rfm.script(fake, FAKE.format(data=data, lines=lines))
     config.write_text(CONFIG.format(shipped=str(place.config), folder=str(fake.parent)))
     place.config = config
 
@@ -437,14 +435,15 @@ def test_each_run_has_its_own_tables(imb_place, with_imb, tmp_path):
     assert any(metric['samples'] == pytest.approx(expected) for expected in (slow + fast, *of_one_state))
 
 
-@pytest.mark.parametrize('lines, lengths, reason', [
-    (46, '4,16,4', 'PingPing: '), (46, '16', 'at least are needed'), (0, '4', 'not in'),
-])
+def test_too_few_runs_are_refused():
+    with pytest.raises(PlumblineError, match='9 runs of IMB are as many samples: 10 at least are needed'):
+        ImbCheck.start(types.SimpleNamespace(runs=9), [])
+
+
+@pytest.mark.parametrize('lines, lengths, reason', [(46, '4,16,4', 'PingPing: '), (0, '4', 'not in')])
 def test_a_run_that_is_not_whole_fails(imb_place, with_imb, tmp_path, lines, lengths, reason):
     faked(imb_place, tmp_path, lines and DATA / 'impi_pairs.txt', lines)
-    runs = 9 if reason == 'at least are needed' else 10
-    done = imb_place.reframe(*TINY, f'gnu-{with_imb}', '-S', f'imb_mpi1.lengths={lengths}', '-S', f'imb_mpi1.runs={runs}',
-                             checks=rfm.REPOSITORY / 'checks/mpi/imb.py')
+    done = imb_place.reframe(*TINY, f'gnu-{with_imb}', '-S', f'imb_mpi1.lengths={lengths}', checks=rfm.REPOSITORY / 'checks/mpi/imb.py')
     case, = done.cases().values()
     if lines:
         assert case['result'] == 'fail' and case['fail_phase'] != 'performance', case['fail_reason']

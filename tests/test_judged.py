@@ -22,23 +22,15 @@ STREAM = TUTORIALS / 'stream/site_stream.py'
 SUITE = rfm.REPOSITORY / 'tests/data/foreign/suite.py'
 
 
-def place_in(folder, **variables):
-    '''A workplace on this machine, which has STREAM and GROMACS in PATH.'''
-    (folder / 'bin').mkdir()
-    for name in ('stream', 'gmx_mpi'):
-        (folder / 'bin' / name).symlink_to(rfm.GUARDS / name)
-    return rfm.Workplace(folder / 'place', f"{folder / 'bin'}:{os.environ['PATH']}", PLUMBLINE_REFERENCES=folder, **variables)
-
-
 @pytest.fixture
 def place(tmp_path):
-    return functools.partial(place_in, tmp_path)
+    return functools.partial(rfm.with_stream, tmp_path)
 
 
 @pytest.fixture(scope='module')
 def measured(tmp_path_factory):
     '''STREAM measured and judged, once: the workplace, how the run ended, what was said of it.'''
-    where = place_in(tmp_path_factory.mktemp('measured'))
+    where = rfm.with_stream(tmp_path_factory.mktemp('measured'))
     return where, where.reframe('-r', checks=STREAM), where.judge()
 
 
@@ -60,7 +52,7 @@ def two_nodes(tmp_path_factory):
 
 def metrics_of(done):
     case, = done.cases().values()
-    return case, {metric['name']: metric for metric in case['plumbline']['metrics']}
+    return case, rfm.metrics_of(case)
 
 
 def test_each_run_is_a_sample_and_the_threads_are_placed(measured):
@@ -95,7 +87,7 @@ def test_its_references_are_recorded_and_a_loss_is_a_fail(again):
         assert re.search(words, metric['reason']), metric['reason']
     said = where.judge()
     assert said.code == 3 and 'NOT JUDGED: site_stream' in said.out and 'references span' in said.out, said.out
-    known = where.folder.parent / 'made.yaml'
+    known = where.folder.parent / 'references/made.yaml'
     known.write_text(re.sub(r"processors: \['.*?'\]", "processors: ['Older CPU [Made 1/2]']", known.read_text(), flags=re.DOTALL))
     case, metrics = metrics_of(where.reframe('-r', checks=STREAM))
     assert metrics['bandwidth.triad']['verdict'] == 'NO REFERENCE' and case['plumbline']['other_processors'] == ['Older CPU [Made 1/2]']
@@ -172,10 +164,10 @@ def test_a_reference_in_the_check_counts(place, tmp_path):
 
 def test_a_known_issue_is_named_and_fails_nothing(place, tmp_path):
     '''Whether the file of references names it, or the check.'''
-    (tmp_path / 'made.yaml').write_text('site_stream0:\n  $index: [$partition]\n  made:cpu:\n'
-                                        "    bandwidth.triad: ['$xfail', 'HPC-1: a DIMM is out', [12000.0, -0.05, null, MB/s]]\n")
-    checks = checks_of(tmp_path, STREAM.read_text(), with_reference("'bandwidth.triad': xfail('HPC-1: a DIMM is out', (12000, -0.05, None, 'MB/s'))"))
     where = place()
+    (tmp_path / 'references/made.yaml').write_text('site_stream0:\n  $index: [$partition]\n  made:cpu:\n'
+                                                   "    bandwidth.triad: ['$xfail', 'HPC-1: a DIMM is out', [12000.0, -0.05, null, MB/s]]\n")
+    checks = checks_of(tmp_path, STREAM.read_text(), with_reference("'bandwidth.triad': xfail('HPC-1: a DIMM is out', (12000, -0.05, None, 'MB/s'))"))
     cases = where.reframe('-r', checks=checks).cases().values()
     assert len(cases) == 2
     for case in cases:
@@ -282,13 +274,9 @@ def test_a_second_run_that_says_nothing_of_the_first_clears_nobody(place, tmp_pa
     '''One that is left out, and ones on another node than a first that was UNSTABLE or met a bad node.'''
     where, text = place(), with_reference(REFERENCES[0][0])
     slow, unstable = (text.replace('    repeat', f"    env_vars = {{'CANNED_TRIAD': '{values}'}}\n    repeat") for values in ('9000', '9000:9900'))
-    (tmp_path / 'bin/stream').unlink()
-    (tmp_path / 'bin/stream').write_text('''#!/bin/sh
-IFS=:; set -- ${CANNED_TRIAD:-10000}
+    rfm.script(tmp_path / 'bin/stream', '''IFS=:; set -- ${CANNED_TRIAD:-10000}
 case $PWD in *_retry*) set -- 10000;; esac
-shift $(( $(cat n 2>/dev/null | wc -l) % $# )); echo >> n; echo "Triad: $1.0"
-''')
-    (tmp_path / 'bin/stream').chmod(0o755)
+shift $(( $(cat n 2>/dev/null | wc -l) % $# )); echo >> n; echo "Triad: $1.0"''')
     done = where.reframe('-r', '--max-retries=1', checks=checks_of(tmp_path, slow + LEFT_OUT, unstable + LEFT_OUT, unstable + ELSEWHERE, unstable))
     second = {case['name']: case['fail_reason'] for case in done.report['runs'][1]['testcases']}
     assert 'needs 4 nodes: 3 can be used; the run before was FAIL' in second['site_stream0']
@@ -311,7 +299,7 @@ def test_distributed_over_the_nodes_each_is_judged(tmp_path, place, two_nodes):
     assert said.code == 0 and len(re.findall(r'^their_application .*steps .* NO REFERENCE$', said.out, re.M)) == 2, said.out
     accepted = where.accept('theirs')
     assert accepted.code == 0, accepted.out
-    written = (tmp_path / 'theirs.yaml').read_text()
+    written = (tmp_path / 'references/theirs.yaml').read_text()
     assert '.nid' not in written and written.count('steps: [80.0') == written.count('bandwidth.triad: [100') == 1
 
 

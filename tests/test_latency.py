@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -16,17 +17,15 @@ from native import MEASURED, QUICK, SOURCE, finding, output_of, refused
 from plumbline.errors import PlumblineError
 from plumbline.model import tlb
 from plumbline.report.figures import latency as figures
-from plumbline.rfm import probe
 
 CHECKS = rfm.REPOSITORY / 'checks'
+PROBE = runpy.run_path(str(CHECKS / 'memory/tlb.py'))['tlb']
 
 
 # --- the program -------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('pages', ['huge', 'base'])
-@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_every_layout_is_right(request, flavour, pages):
-    build = request.getfixturevalue(flavour)
+def test_every_layout_is_right(build, pages):
     found = build.measured('chase', '--variants', 'all', '--size', '1,2,3,7,15,16,17,63,1009', '--pages', pages,
                            '--stride', '64,128,4096,4160,65536', *QUICK).measurements
     assert len(found) == 9 * 5 * 2
@@ -246,14 +245,14 @@ def test_a_machine_whose_tlbs_cannot_be_seen_is_skipped(monkeypatch, pages, memo
         said.append((why, metric))
         raise SkipTestError
     with pytest.raises(SkipTestError):
-        probe.tlb_probe.options(SimpleNamespace(pages='huge', most_pages=0, memory=memory, skip_test=skip_test))
+        PROBE.options(SimpleNamespace(pages='huge', most_pages=0, memory=memory, skip_test=skip_test))
     assert said == [(reason, 'tlb_entries')]
 
 
 def test_more_pages_than_there_is_memory_for_are_refused(monkeypatch):
     monkeypatch.setattr(tlb, 'page_sizes', lambda: (4096, 2**21))
     with pytest.raises(PlumblineError, match='most_pages=64: 32 pages of 2 MiB are a quarter of the memory: give no more'):
-        probe.tlb_probe.options(SimpleNamespace(pages='huge', most_pages=64, memory=2**28))
+        PROBE.options(SimpleNamespace(pages='huge', most_pages=64, memory=2**28))
 
 
 # --- the checks --------------------------------------------------------------------------------------
@@ -268,10 +267,6 @@ def run(measuring, tmp_path_factory):
     done = place.reframe(*small(), '-n', '^(latency( |%)|(latency_curve|tlb).*base)', checks=CHECKS / 'memory')
     assert done.report, done.out
     return place, done
-
-
-def metrics_of(case):
-    return {metric['name']: metric for metric in case['plumbline']['metrics']}
 
 
 def skipped_of(case):
@@ -292,7 +287,7 @@ def test_checks_measure_or_say_why(run):
         if name.endswith('huge') and not huge_pages_are_given():
             assert case['result'] == 'skip'
             continue
-        found = metrics_of(case)
+        found = rfm.metrics_of(case)
         if not name.startswith('tlb'):
             pages = name.rpartition('=')[2]
             assert {f'latency.L1.{pages}', f'latency.memory.{pages}', f'growth.L2.{pages}'} <= set(found)
@@ -307,7 +302,7 @@ def test_growth_is_over_the_level_below_and_no_other(measuring, tmp_path):
     place = measuring(tmp_path, PLUMBLINE_CAPACITY=rfm.capacity(L2=20480))
     done = place.reframe(*small(), '-n', '^latency( |%).*base', checks=CHECKS / 'memory/latency.py')
     case, = done.cases().values()
-    found, above = metrics_of(case), 'L3' if 'latency.L3.base' in metrics_of(case) else 'memory'
+    found, above = rfm.metrics_of(case), 'L3' if 'latency.L3.base' in rfm.metrics_of(case) else 'memory'
     assert 'latency.L2.base' not in found and not any(name in found for name in ('growth.L2.base', f'growth.{above}.base'))
     said = {entry['metric']: entry['reason'] for entry in case['plumbline']['skipped']}
     assert said[f'growth.{above}.base'] == 'L2 was not measured'
@@ -316,7 +311,7 @@ def test_growth_is_over_the_level_below_and_no_other(measuring, tmp_path):
 def test_probe_says_what_it_found_or_why_not(run):
     case = run[1].cases()['tlb %pages=base']
     text = f"{os.sysconf('SC_PAGE_SIZE') // 1024}KiB"
-    found, skipped = metrics_of(case), skipped_of(case)
+    found, skipped = rfm.metrics_of(case), skipped_of(case)
     assert f'latency.apart.{text}' in found and (f'page_in_force.{text}' in found) != (f'page_in_force.{text}' in skipped)
     for level in ('L1', 'L2'):
         name, miss = f'tlb_entries.{level}.{text}', f'latency.{level}_miss.{text}'
@@ -375,11 +370,10 @@ def test_where_nobody_knows_whether_pages_are_huge_the_probe_says_so(monkeypatch
 
     def skip_test(reason, metric, had):
         raise LeftOut(reason)
-    monkeypatch.setattr(probe.tlb, 'curves', lambda measurements: {})
+    monkeypatch.setattr(tlb, 'curves', lambda measurements: {})
     case = SimpleNamespace(measurements=[], pages='huge', share_of_huge_pages=lambda: None, skip_test=skip_test)
-    case.not_given = lambda share: probe.tlb_probe.not_given(case, share)
     with pytest.raises(LeftOut, match='whether the pages are huge is not known here'):
-        list(probe.tlb_probe.evaluate(case))
+        list(PROBE.evaluate(case))
     assert [tlb.given(share) for share in (None, 0.89, 0.9)] == [False, False, True]
 
 

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import shutil
 import subprocess
 
 import pytest
@@ -17,11 +16,6 @@ DATA = pathlib.Path(__file__).parent / 'data' / 'likwid'
 
 def data(name):
     return (DATA / name).read_text()
-
-
-def needs(*programs):
-    missing = [program for program in programs if not shutil.which(program)]
-    return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
 
 
 # --- likwid-bench: commands ---
@@ -42,11 +36,6 @@ def test_all_kernels_exist_in_likwid_bench():
     named = {bench.kernel_name(family, isa, nontemporal) for family in bench.WRITE_ALLOCATE
              for isa in ('avx512', 'avx2', 'sse', 'scalar') for nontemporal in (0, 1)}
     assert len(named) > 30 and named - {None} <= there
-
-
-def test_unknown_isa_is_refused():
-    with pytest.raises(PlumblineError, match="'sve'; choose one of avx512"):
-        bench.kernel_name('load', 'sve')
 
 
 @pytest.mark.parametrize('kernel, level, factor', [
@@ -82,11 +71,9 @@ def test_sizes_beyond_31_bits_are_given_in_units():
     assert f' 0 {6 * 2**30 // 1000}kB load_sse ' in bench.script(bench.bench_commands({'memory': 6 * 2**30}, [0], 'sse'))
 
 
-@pytest.mark.parametrize('cpus, effort, message', [
-    ([], 'health', 'no CPU'), ([0], 'quick', "effort 'quick'")])
-def test_bad_commands_are_refused(cpus, effort, message):
-    with pytest.raises(PlumblineError, match=message):
-        bench.bench_commands({'L1': 2**14}, cpus, 'sse', effort)
+def test_an_unknown_effort_is_refused():
+    with pytest.raises(PlumblineError, match="effort 'quick'"):
+        bench.bench_commands({'L1': 2**14}, [0], 'sse', 'quick')
 
 
 # --- likwid-bench: outputs ---
@@ -317,8 +304,8 @@ def where(command, environment):
 
 
 @pytest.mark.native
-@needs('gcc', 'likwid-pin', 'taskset')
 def test_live_likwid_pin_takes_cpu_numbers_in_a_cpuset(places):
+    native.needs('likwid-pin', 'taskset')
     cpu = max(os.sched_getaffinity(0))
     command = ['taskset', '-c', str(cpu), *pin.pin_command([cpu], [places])]
     assert where(command, pin.pin_environment([cpu])) == [cpu]
@@ -437,8 +424,8 @@ def test_without_likwid_pin(tmp_path, monkeypatch):
 
 
 @pytest.mark.native
-@needs('likwid-perfctr')
 def test_live_counters_or_the_reason_why_not():
+    native.needs('likwid-perfctr')
     done = subprocess.run(['likwid-perfctr', '-M', '0', '-O', '-g', 'MEM', '-C',
                            topology.cpu_list([min(os.sched_getaffinity(0))]), 'true'],
                           capture_output=True, text=True)

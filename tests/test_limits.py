@@ -34,11 +34,6 @@ def test_drift_cancels():
     assert steady.value == drifting.value == 0.5
 
 
-def test_the_limit_is_the_stream_with_the_best_median_not_the_best_sample():
-    found = limits.of_limit([stream(0.1, 2, 2), stream(1, 1, 1, variant='copy'), kernel(1, 1, 1)])
-    assert found['plain'].value == 1
-
-
 def test_all_processes_rest_on_one_stream():
     by_process = [[stream(1.0, variant='copy'), stream(1.1, variant='update')], [stream(1.0, variant='copy'), stream(0.9, variant='update')],
                   [stream(1.2, variant='copy'), stream(1.1, variant='update')]]

@@ -65,14 +65,12 @@ def test_streams_are_read_in_turn(loops, streams, distance):
 
 
 @x86_only
-def test_loops_stay_loops_and_hold_what_their_names_say(loops):
+def test_loops_hold_what_their_names_say(loops):
     needs('objdump')
     text = output_of('objdump', '-d', '--no-show-raw-insn', loops._name)
     for function in text.split('\n\n'):
         name = function.split('<', 1)[-1].split('>', 1)[0]
         if name.startswith(('motion_', 'strided_', 'concurrent_')):
-            assert not re.search('memcpy|memmove', function), name
-            assert 'memset' not in function or re.search('_load|concurrent_', name), name       # which zero partial sums, once in a call
             assert ('movnt' in function) == ('_nt' in name), name
             assert ('prefetch' in function.split(':', 1)[1]) == ('_prefetch' in name), name
         if name.startswith('concurrent_'):      # loads and additions
@@ -337,9 +335,7 @@ def test_what_cannot_be_switched_is_said(tmp_path, on, broken, reason):
                                           ('ERROR - [./src/access.c:12] Cannot access MSR device file /dev/cpu/0/msr',
                                            'Cannot access MSR device file /dev/cpu/0/msr'), ('', 'likwid-features says nothing')])
 def test_what_the_tool_complains_of_is_the_reason(tmp_path, said, reason):
-    tool = tmp_path / 'likwid-features'
-    tool.write_text(f"#!/bin/sh\necho '{said}'\n")
-    tool.chmod(0o755)
+    tool = rfm.script(tmp_path / 'likwid-features', f"echo '{said}'")
     script = tmp_path / 'prefetchers.sh'
     script.write_text(features.script([0], 1, tmp_path / 'kept'))
     out = output_of('sh', script, 'true', cwd=tmp_path, env={'PATH': f'{tmp_path}:/usr/bin:/bin'})

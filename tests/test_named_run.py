@@ -46,7 +46,7 @@ def test_fio_on_the_stage_folder_keeps_its_job_file(place, tmp_path):
         '-r', '-p', '^gnu$', '-S', 'repeat=2', '-S', f'fio.size={2**24}', checks=CHECKS / 'fio.py')
     case, = cases(done).values()
     assert case['result'] == 'pass', case['fail_reason']
-    found = {metric['name']: metric for metric in case['plumbline']['metrics']}
+    found = rfm.metrics_of(case)
     assert found['bandwidth.write.16MiB']['value'] == pytest.approx(2**24 / 0.015 / 1e6) and found['bandwidth.write.16MiB']['n'] == 2
     assert found['figure_of_merit.randread_iops.16MiB']['verdict'] == 'NO REFERENCE'
     assert {(one['metric'], one['reason']) for one in case['plumbline']['skipped']} >= {('bandwidth.write', '16MiB was asked for')}

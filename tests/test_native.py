@@ -30,9 +30,8 @@ def cases(measurements, *keys):
 
 # --- right results ---------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_every_variant_is_right(request, flavour):
-    build, sizes = request.getfixturevalue(flavour), [1, 2, 3, 7, 8, 63, 1000003]
+def test_every_variant_is_right(build):
+    sizes = [1, 2, 3, 7, 8, 63, 1000003]
     found = build.measured('triad', '--variants', 'all', '--size', native.listed(sizes), '--threads', ','.join(THREADS), *QUICK, '--probes', 'on').measurements
     expected = itertools.product(build.runnable('triad'), sizes, map(int, THREADS))
     assert sorted(cases(found, 'variant', 'size', 'threads')) == sorted(expected)
@@ -51,9 +50,7 @@ def test_the_serial_build_is_right(programs, kernel):
     assert {record['options']['threading'] for record in found} == {'serial'}
 
 
-@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_every_limit_stream_is_right(request, flavour):
-    build = request.getfixturevalue(flavour)
+def test_every_limit_stream_is_right(build):
     found = build.measured('limits', '--variants', 'all', '--size', '1,31,32,95,1003',
                            '--threads', ','.join(THREADS), *QUICK).measurements
     assert {record['variant'] for record in found} == build.runnable('limits')
@@ -64,9 +61,8 @@ def test_every_limit_stream_is_right(request, flavour):
                                      ['--alloc', 'malloc,dynamic', '--shift', '0,1344'], ['--init', 'noinit,parinit'], ['--pages', 'base'],
                                      ['--sync', 'pass', '--passes', '3'], ['--per-thread', '--limit'], ['--distance', '8', '--block-size', '8']],
                          ids=' '.join)
-@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_every_way_to_lay_out_and_run_is_right(request, flavour, options):
-    found = request.getfixturevalue(flavour).measured('triad', '--variants', 'all', '--size', 5000, '--threads', ','.join(THREADS),
+def test_every_way_to_lay_out_and_run_is_right(build, options):
+    found = build.measured('triad', '--variants', 'all', '--size', 5000, '--threads', ','.join(THREADS),
                               *QUICK, *options).measurements
     assert all_right(found)
     given = dict(zip(options[::2], options[1::2]))
@@ -76,10 +72,8 @@ def test_every_way_to_lay_out_and_run_is_right(request, flavour, options):
             assert stated == set(given[f'--{name}'].split(','))
 
 
-@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_what_runs_by_name_only_is_right(request, flavour):
+def test_what_runs_by_name_only_is_right(build):
     '''A parallel region for each pass, on teams that change; block preload in high-level languages; Fortran's ALLOCATE.'''
-    build = request.getfixturevalue(flavour)
     extra = {variant.name for variant in build.variants('triad') if variant.in_build and not variant.in_all}
     assert {'openmp', 'preload_c'} <= extra
     found = build.measured('triad', '--variants', ','.join(['plain', *extra]), '--size', '1,2,3,63,1003,20011', '--block-size', '8,512',

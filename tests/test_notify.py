@@ -171,9 +171,8 @@ def script(tmp_path):
 
 
 def test_the_shipped_mail_has_the_first_line_as_its_subject(tmp_path, script, monkeypatch):
-    program, got = tmp_path / 'sendmail', tmp_path / 'mail'
-    program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/words; cat > {got}\n')
-    program.chmod(0o755)
+    got = tmp_path / 'mail'
+    rfm.script(tmp_path / 'sendmail', f'echo "$@" > {tmp_path}/words; cat > {got}')
     monkeypatch.setenv('PATH', f"{tmp_path}:{os.environ['PATH']}")
     assert notify.tell(f"{script('mail.py')} ops@example.org hpc@example.org", night(1, triad='FAIL', größe='FAIL'), tmp_path, 'https://example.org/r')
     mail = email.message_from_bytes(got.read_bytes(), policy=email.policy.default)

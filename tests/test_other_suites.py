@@ -1,7 +1,5 @@
 '''Checks of other suites beside ours: run, archived, judged by ReFrame's references and by their own history, in the same report.'''
 
-import os
-
 import polars as pl
 import pytest
 
@@ -15,14 +13,7 @@ STREAM = rfm.REPOSITORY / 'docs/tutorials/stream/site_stream.py'
 
 @pytest.fixture(scope='module')
 def place(tmp_path_factory):
-    return made(tmp_path_factory.mktemp('both'))
-
-
-def made(folder):
-    (folder / 'bin').mkdir()
-    (folder / 'bin/stream').symlink_to(rfm.GUARDS / 'stream')
-    (folder / 'references').mkdir()
-    return rfm.Workplace(folder / 'place', f"{folder / 'bin'}:{os.environ['PATH']}", PLUMBLINE_REFERENCES=folder / 'references')
+    return rfm.with_stream(tmp_path_factory.mktemp('both'))
 
 
 def both(place, *options, **environment):
@@ -114,7 +105,7 @@ def test_a_figure_that_is_no_longer_read_is_a_fail(place, first):
 
 
 def test_what_hpctestlib_has_is_archived_judged_and_shown(tmp_path):
-    place = made(tmp_path)
+    place = rfm.with_stream(tmp_path)
     for verdict in ('NO REFERENCE', 'PASS'):
         done = place.reframe('-r', '-c', SUITE.with_name('hpctestlib_style.py'), checks=STREAM)
         judged = place.judge()

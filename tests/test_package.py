@@ -11,12 +11,7 @@ from pathlib import Path
 import pytest
 
 import rfm
-
-
-def output_of(*command, **options):
-    done = subprocess.run(list(map(str, command)), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, **options)
-    assert done.returncode == 0, done.stdout
-    return done.stdout
+from native import output_of
 
 
 @pytest.fixture(scope='module')

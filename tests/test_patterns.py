@@ -371,13 +371,6 @@ def test_rounds_that_cannot_be_are_refused(rounds):
         model.rounds(found)
 
 
-def test_a_round_that_the_clock_cannot_time_is_told():
-    found = record(rounds=[[1.0] * 9 + [1.9e-5]], clock_resolution=2e-8)
-    assert model.too_short(found) == ('patterns.matchings size 1.04858e+06 ranks 4: the shortest sample of a round, 1.9e-05 s, is below 1000 x the '
-                                      'clock resolution')
-    assert model.too_short(record()) is None
-
-
 # --- check, report --------------------------------------------------------------------------------------------------------
 
 def drawn(**values):

@@ -18,9 +18,7 @@ def blas_without_threads(monkeypatch):
 
 @pytest.mark.parametrize('options', [['--size', '4,5,7,12', '--bands', '1,2,5,32'], ['--size', 6, '--init', 'noinit'], ['--size', 8, '--pages', 'base']],
                          ids=lambda options: ' '.join(map(str, options)))
-@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_every_variant_is_right(request, flavour, options):
-    build = request.getfixturevalue(flavour)
+def test_every_variant_is_right(build, options):
     found = build.measured('planewave', '--variants', 'all', '--threads', listed(THREADS), *options, *QUICK).measurements
     assert {record['variant'] for record in found} == build.runnable('planewave')
     assert all(record['valid'] and record['max_error'] < record['tolerance'] < 1e-12 for record in found)

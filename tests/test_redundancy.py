@@ -17,10 +17,8 @@ THREADS = ['1', '2', '3'][:len(CPUS)]
 WAYS = ('original', 'shared', 'vectorised', 'restructured')
 
 
-@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_every_way_is_right(request, flavour):
+def test_every_way_is_right(build):
     sizes = [1, 2, 3, 31, 32, 33, 34, 64, 65, 66, 1009]
-    build = request.getfixturevalue(flavour)
     found = build.measured('trapezoid', '--variants', 'all', '--size', ','.join(map(str, sizes)), '--threads', ','.join(THREADS), *QUICK).measurements
     assert sorted((r['variant'], r['size'], r['threads']) for r in found) == sorted(itertools.product(WAYS, sizes, map(int, THREADS)))
     assert all(r['valid'] and r['max_error'] <= r['tolerance'] < 1e-12 for r in found)
@@ -98,10 +96,6 @@ def test_a_missing_point_is_no_rounding(programs):
     assert large['tolerance'] < 11 * small['tolerance'] and large['tolerance'] * (most / 1000000)**0.5 < 2 / most
 
 
-def metrics_of(case):
-    return {metric['name']: metric for metric in case['plumbline']['metrics']}
-
-
 OPTIONS = ('-r', '--exec-policy=serial', '-S', 'samples=10', '-S', 'processes=1', '-n', '^redundancy')
 
 
@@ -114,7 +108,7 @@ def run(measuring, tmp_path_factory):
 
 def test_check_proves_the_equation(run):
     case, = run.cases().values()
-    found = metrics_of(case)
+    found = rfm.metrics_of(case)
     for way in WAYS:
         assert (found[f'work.{way}']['value'], found[f'work.{way}']['verdict']) == (1, 'PASS')
         assert found[f'redundancy.{way}']['value'] == pytest.approx(
@@ -146,7 +140,7 @@ def test_work_that_is_not_the_count_by_hand_fails(programs, measuring, tmp_path)
     folder = linked(tmp_path / 'bin', programs.path('triad'), broken.path('trapezoid'))
     done = measuring(tmp_path / 'place').reframe(*OPTIONS, checks=rfm.REPOSITORY / 'checks/apps/redundancy.py', CANNED_PROGRAMS=folder)
     case, = done.cases().values()
-    found = metrics_of(case)
+    found = rfm.metrics_of(case)
     assert case['result'] == 'fail' and found['work.shared']['verdict'] == 'FAIL'
     assert found['work.shared']['value'] == pytest.approx(14 / 9, rel=1e-4)
     assert math.isclose(found['equation.shared']['value'], 1)

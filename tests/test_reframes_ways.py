@@ -1,5 +1,6 @@
 '''What ReFrame itself can do works with our checks, by the real ReFrame.'''
 
+import functools
 import json
 import os
 import re
@@ -29,15 +30,8 @@ site_configuration = {
 
 @pytest.fixture
 def place(tmp_path):
-    '''Function (variables) -> a workplace that has STREAM in its PATH; its references are in its own folder.'''
-    (tmp_path / 'bin').mkdir()
-    (tmp_path / 'bin/stream').symlink_to(rfm.GUARDS / 'stream')
-    (tmp_path / 'references').mkdir()
-
-    def made(**variables):
-        path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
-        return rfm.Workplace(tmp_path / 'place', path, PLUMBLINE_REFERENCES=tmp_path / 'references', **variables)
-    return made
+    '''Function (variables) -> :func:`rfm.with_stream` there.'''
+    return functools.partial(rfm.with_stream, tmp_path)
 
 
 def triad(done):
@@ -95,9 +89,7 @@ def test_a_configuration_of_another_suite(place, tmp_path):
     said = where.judge()
     assert said.code == 0 and 'their_mount' in said.out
     assert 'SITE_PAGES=2 <small>(for gnu)' in (where.folder / 'reports/latest/index.html').read_text()
-    (tmp_path / 'bin/stream').unlink()
-    (tmp_path / 'bin/stream').write_text('#!/bin/sh\necho "Triad: 10000.0"; echo lost >&2; exit 3\n')
-    (tmp_path / 'bin/stream').chmod(0o755)
+    rfm.script(tmp_path / 'bin/stream', 'echo "Triad: 10000.0"; echo lost >&2; exit 3')
     case, = where.reframe('-r', '--prefix', where.folder, checks=STREAM).cases().values()
     assert case['result'] == 'fail' and 'the job ended with exit code 3: lost' in case['fail_reason']
 
@@ -164,12 +156,10 @@ def test_a_varied_test_is_selected_by_its_other_parameters():
     (['--reruns=1'], True, 1), (['--max-retries=1', '--reruns=1'], True, 0), (['--duration=6s'], False, 0)])
 def test_each_repetition_counts_and_of_retries_the_last(place, tmp_path, options, fails_first, code):
     '''What the end of --duration cuts off is no failure.'''
-    (tmp_path / 'bin/stream').unlink()
-    (tmp_path / 'bin/stream').write_text(f'#!/bin/sh\n[ -e {tmp_path}/ran ] || {{ touch {tmp_path}/ran; echo lost >&2; exit 3; }}\necho "Triad: 10000.0"\n')
-    (tmp_path / 'bin/stream').chmod(0o755)
+    where = place()
+    rfm.script(tmp_path / 'bin/stream', f'[ -e {tmp_path}/ran ] || {{ touch {tmp_path}/ran; echo lost >&2; exit 3; }}\necho "Triad: 10000.0"')
     if not fails_first:
         (tmp_path / 'ran').touch()
-    where = place()
     done = where.reframe('-r', *options, checks=STREAM)
     assert len(done.report['runs']) > 1, done.out
     said = where.judge()

@@ -97,7 +97,7 @@ def page_of(rows, folder):
 
 
 def test_lines_that_need_attention_come_first(session):
-    order = [line.verdict for line in report.verdict_lines(session)]
+    order = [line.verdict for line in lines.verdict_lines(session)]
     assert order == sorted(order, key=lines.VERDICTS.index)
     assert set(order) == set(lines.VERDICTS) - {'KNOWN ISSUE'}
 
@@ -120,14 +120,14 @@ def test_exit_status(cases, status):
 
 
 def test_only_the_last_run_counts():
-    (line,) = report.verdict_lines(sample.frame(sample.retried()))
+    (line,) = lines.verdict_lines(sample.frame(sample.retried()))
     assert (line.verdict, line.value) == ('PASS', 0.95)
     assert line.retried == 'PASS at run 2 of 2; run 1: 0.710'
 
 
 def test_a_run_that_failed_without_metrics_is_told():
     rows = sample.frame(sample.case('a', result='fail', fail_phase='run', verdict='FAIL'), sample.case('a', [sample.metric('of_limit', 0.9)], run=1))
-    (line,) = report.verdict_lines(rows)
+    (line,) = lines.verdict_lines(rows)
     assert line.retried == 'PASS at run 2 of 2; run 1: failed in run'
 
 
@@ -135,12 +135,12 @@ def test_a_run_that_failed_without_metrics_is_told():
                                                       ('performance', 'UNSTABLE', ['UNSTABLE']), ('performance', 'FAIL', ['FAIL'])])
 def test_a_test_that_reframe_calls_failed_never_looks_passed(phase, verdict, expected):
     rows = sample.frame(sample.case('a', [sample.metric('of_limit', 0.9, verdict=verdict)], result='fail', fail_phase=phase, fail_reason='disk full'))
-    assert [line.verdict for line in report.verdict_lines(rows)] == expected
+    assert [line.verdict for line in lines.verdict_lines(rows)] == expected
 
 
 def test_a_failed_build_is_a_fail():
     rows = sample.frame(sample.case('build_programs', fixture=True, result='fail', fail_phase='compile', fail_reason='gcc: not found'))
-    (line,) = report.verdict_lines(rows)
+    (line,) = lines.verdict_lines(rows)
     assert (line.verdict, line.reason) == ('FAIL', 'compile: gcc: not found')
 
 
@@ -149,36 +149,36 @@ def test_what_a_broken_environment_keeps_from_running_is_a_fail_where_nothing_el
         return sample.case(check, result='fail', fail_phase='compile', verdict=verdict, reason=f'gnu is broken: {cause}', environment_error=cause)
 
     cases = end('build', 'FAIL', 'no compiler'), end('a', None, 'no compiler'), end('b', None, 'no linker')
-    assert [line.check for line in report.verdict_lines(sample.frame(*cases))] == ['build', 'b']
-    assert [line.check for line in report.verdict_lines(sample.frame(*cases[1:]))] == ['a', 'b']      # a retry went well
+    assert [line.check for line in lines.verdict_lines(sample.frame(*cases))] == ['build', 'b']
+    assert [line.check for line in lines.verdict_lines(sample.frame(*cases[1:]))] == ['a', 'b']      # a retry went well
 
 
 def test_bounds_are_absolute_in_the_unit_shown():
     rows = sample.frame(sample.case('a', [sample.metric('bandwidth.nt', 28_000, 'MB/s', reference=(30_000, -0.1, None)),
                                           sample.metric('of_limit.nt', 0.9, reference=(1.0, -0.2, 0.1))]))
-    shown = [line.shown_reference for line in report.verdict_lines(rows)]
+    shown = [line.shown_reference for line in lines.verdict_lines(rows)]
     assert shown == ['30.0 (>=27.0)', '1.00 (0.800..1.10)']
 
 
 def test_the_archive_s_row_for_a_failure_is_one_line():
     case = sample.case('a', [sample.metric('of_limit', 0.9), {'verdict': 'FAIL', 'reason': 'cleanup: disk full'}], result='fail',
                        fail_phase='cleanup', fail_reason='disk full')
-    assert [(line.verdict, line.metric, line.reason) for line in report.verdict_lines(sample.frame(case))] == [('FAIL', '', 'cleanup: disk full'),
+    assert [(line.verdict, line.metric, line.reason) for line in lines.verdict_lines(sample.frame(case))] == [('FAIL', '', 'cleanup: disk full'),
         ('PASS', 'of_limit', '0.9 is within its bounds')]
 
 
 def test_lines_are_the_archive_s_final_rows(session):
     final = archive.final_rows(session).filter(pl.col('verdict').is_not_null())
-    assert len(report.verdict_lines(session)) == len(final)
+    assert len(lines.verdict_lines(session)) == len(final)
 
 
 def test_what_differs_is_in_the_label():
     rows = sample.frame(*(sample.case('a', [sample.metric('of_limit', 0.9)], host=host, environ=environ) for host in ('n1', 'n2')
                           for environ in ('gnu', 'llvm')))
-    assert {line.label for line in report.verdict_lines(rows)} == {'a gnu n1', 'a gnu n2', 'a llvm n1', 'a llvm n2'}
+    assert {line.label for line in lines.verdict_lines(rows)} == {'a gnu n1', 'a gnu n2', 'a llvm n1', 'a llvm n2'}
     cases = (sample.case('gather', [sample.metric('of_limit', 0.9)], test=n, display_name=f'gather %threads={n} %indices=uniform')
              for n in ('one', 'all'))
-    assert {line.label for line in report.verdict_lines(sample.frame(*cases))} == {'gather one uniform', 'gather all uniform'}
+    assert {line.label for line in lines.verdict_lines(sample.frame(*cases))} == {'gather one uniform', 'gather all uniform'}
 
 
 def test_no_name_is_markup():
@@ -298,7 +298,7 @@ def test_no_line_is_wider_than_the_terminal(session, width):
 
 def test_every_metric_has_its_row(session):
     shown = terminal(session, 140)
-    for line in report.verdict_lines(session):
+    for line in lines.verdict_lines(session):
         (row,) = (text for text in shown if text.startswith(f'{line.label} ') and f" {line.metric or '(no metric)'} " in text
                   and text.endswith(line.verdict))
         assert line.shown_value in row and line.shown_reference in row and line.shown_spread in row
@@ -319,12 +319,12 @@ def test_why_a_session_is_not_judged_is_above_all_else(tmp_path):
     ([], '')])
 def test_what_the_passes_can_see_is_said(sees, said):
     metrics = [sample.metric(f'of_limit.{i}', 0.9) | {'sees': one} for i, one in enumerate(sees)] or [sample.metric('bandwidth.x', 1.0, reference=None)]
-    assert counts.power(report.verdict_lines(sample.frame(sample.case('a', metrics)))) == said
+    assert counts.power(lines.verdict_lines(sample.frame(sample.case('a', metrics)))) == said
 
 
 def test_what_is_known_of_the_speed_is_said():
     def said(*metrics):
-        return subsystems.speed(subsystems.judge(report.verdict_lines(sample.frame(sample.case('a', list(metrics))))))
+        return subsystems.speed(subsystems.judge(lines.verdict_lines(sample.frame(sample.case('a', list(metrics))))))
 
     rate, share = sample.metric('bandwidth', 900.0, reference=None), sample.metric('of_limit', 0.9)
     assert said(share) == ''
@@ -341,7 +341,7 @@ def test_each_question_is_answered_by_its_own_evidence():
     had = sample.metric('cpu_availability', 0.993)
 
     def said(*metrics, beside=()):
-        verdicts = report.verdict_lines(sample.frame(sample.case('a', list(metrics)), *beside))
+        verdicts = lines.verdict_lines(sample.frame(sample.case('a', list(metrics)), *beside))
         judged = subsystems.judge(verdicts)
         return {one.question: (one.verdict, one.text) for one in answers.answers(verdicts, judged, diagnosis.diagnose(verdicts, [], judged))}
 
@@ -416,7 +416,7 @@ def test_what_nobody_can_judge_does_not_push_away_what_is_wrong():
 
 
 def test_what_several_environments_do_not_measure_is_told_once():
-    left = [report.NotMeasured('pingpong_nodes', 'all', 'needs 2 nodes')] * 6
+    left = [lines.NotMeasured('pingpong_nodes', 'all', 'needs 2 nodes')] * 6
     assert lines.by_reason(left) == [('needs 2 nodes', ['pingpong_nodes: all'])]
 
 
@@ -439,7 +439,7 @@ def test_control_characters_and_foreign_letters_do_no_harm(session):
 
 def test_every_verdict_has_its_row(session, page):
     rows = [(verdict, ' '.join(' '.join(text).split())) for verdict, text in page.rows]
-    expected = report.verdict_lines(session)
+    expected = lines.verdict_lines(session)
     assert len(rows) == len(expected) == 45
     for line, (verdict, text) in zip(expected, rows):
         assert verdict == line.verdict and line.verdict in text
@@ -695,7 +695,7 @@ def test_lines_of_many_nodes_are_one(tmp_path):
         value = 800.0 + number if slow else 1000.0 + number
         return sample.case('triad_memory', [sample.metric('bandwidth.plain', value, 'MB/s', 'FAIL' if slow else 'PASS', (1000.0, -0.1, None), reason='why')],
                            host=f'n{number}', detail={})
-    verdicts = report.verdict_lines(sample.frame(*map(node, range(20))))
+    verdicts = lines.verdict_lines(sample.frame(*map(node, range(20))))
     failed, passed = gathered.gathered(verdicts)
     assert (failed.line.verdict, failed.line.value, failed.line.hostname, failed.line.label) == ('FAIL', 803.0, '2 nodes', 'triad_memory')
     assert failed.line.reason == '2 of 20 nodes: n[3,17]; 803 MB/s to 817 MB/s, median 810 MB/s; the worst, of n3: why'
@@ -708,7 +708,7 @@ def test_lines_of_many_nodes_are_one(tmp_path):
 def test_of_nodes_on_which_a_test_failed_all_that_ran_it_are_told():
     cases = [sample.case('a', [] if number < 3 else [sample.metric('bandwidth.plain', 1000.0, 'MB/s')], host=f'n{number}', **(
         {'result': 'fail', 'fail_phase': 'run', 'fail_reason': 'ended', 'verdict': 'FAIL'} if number < 3 else {})) for number in range(20)]
-    failed, passed = gathered.gathered(report.verdict_lines(sample.frame(*cases)))
+    failed, passed = gathered.gathered(lines.verdict_lines(sample.frame(*cases)))
     assert failed.line.reason == '3 of 20 nodes: n[0-2]; run: ended' and passed.line.reason.startswith('17 of 20 nodes: n[3-19]; ')
 
 
@@ -728,7 +728,7 @@ def test_a_page_for_strangers_has_neither_facts_of_the_node_nor_homes(tmp_path):
 def test_a_distributed_test_that_failed_on_many_nodes_is_told_with_each_name_once():
     cases = [sample.case('a', result='fail', fail_phase='run', fail_reason='ended', host=f'n{number}', display_name=f'a %x=1 %.nid=n{number}',
                          verdict='FAIL', test=f'a_n{number}') for number in range(20)]
-    verdicts = report.verdict_lines(sample.frame(*cases))
+    verdicts = lines.verdict_lines(sample.frame(*cases))
     group, = gathered.gathered(verdicts)
     assert verdicts[7].label == 'a 1 n7' and group.line.label == 'a 1'
     assert group.line.reason == '20 of 20 nodes: n[0-19]; run: ended'

@@ -40,7 +40,7 @@ for partition in site_configuration['systems'][0]['partitions']:
 '''
 
 #: Installs nothing, leaves a mark of each call, and knows where one spec is.
-STAND_IN = '''#!/bin/sh
+STAND_IN = '''
 echo "$*" >> {marks}
 [ "$3" != location ] || {{ [ "$5" = /{hash} ] && echo {prefix}; }}
 '''
@@ -236,9 +236,7 @@ def place(tmp_path):
     for name in ('triad', 'limits'):
         (tmp_path / 'prefix/bin').mkdir(parents=True, exist_ok=True)
         shutil.copy(rfm.GUARDS / 'program.py', tmp_path / 'prefix/bin' / name)
-    script = tmp_path / 'spack'
-    script.write_text(STAND_IN.format(marks=tmp_path / 'marks', hash=PROGRAMS, prefix=tmp_path / 'prefix'))
-    script.chmod(0o755)
+    script = rfm.script(tmp_path / 'spack', STAND_IN.format(marks=tmp_path / 'marks', hash=PROGRAMS, prefix=tmp_path / 'prefix'))
     config = with_one_more(tmp_path, rfm.GUARDS / 'config.py', reframe_environment(tmp_path / 'env'))
     return rfm.Workplace(tmp_path / 'place', rfm.tools(tmp_path / 'bin', without=rfm.LIKWID, scripts=[script]), config)
 

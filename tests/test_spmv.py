@@ -25,18 +25,14 @@ FILES = sorted(path.name for path in MATRICES.glob('*.mtx'))
                                      ['--size', '300', '--init', 'noinit,parinit', '--sync', 'pass'],
                                      ['--size', '300', '--pages', 'base', '--limit', '--per-thread']],
                          ids=lambda options: ' '.join(map(str, options)))
-@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_every_variant_is_right(request, flavour, options):
-    build = request.getfixturevalue(flavour)
+def test_every_variant_is_right(build, options):
     found = build.measured('spmv', '--variants', 'all', '--threads', THREADS, *options, *QUICK).kernels()
     assert {record['variant'] for record in found} == build.runnable('spmv')
     assert all(record['valid'] and record['max_error'] == record['tolerance'] == 0 for record in found)
 
 
 @pytest.mark.parametrize('name', FILES)
-@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_matrices_of_files_are_right(request, flavour, name):
-    build = request.getfixturevalue(flavour)
+def test_matrices_of_files_are_right(build, name):
     options = ['--variants', 'all', '--matrix', MATRICES / name, '--threads', THREADS]
     found = build.measured('spmv', *options, *QUICK).measurements
     matrix = scipy.io.mmread(MATRICES / name).tocsr()
@@ -278,14 +274,8 @@ def run(measuring, tmp_path_factory):
     return done, place.judge(), (place.folder / 'reports/latest/index.html').read_text()
 
 
-def metrics_of(done, name):
-    case = next(case for key, case in done.cases().items() if key.startswith(name))
-    rfm.assert_measured(case)
-    return {metric['name']: metric for metric in case['plumbline']['metrics']}, case['plumbline']
-
-
 def test_cg_is_measured_at_the_sizes_of_the_source(run, programs):
-    found, left = metrics_of(run[0], 'spmv_cg')
+    found, left = rfm.measured_of(run[0], 'spmv_cg')
     variants = programs.runnable('spmv')
     assert set(found) == ({f'flops.{v}.{n}' for v in variants for n in (7000, 14000)}
                           | {f'speedup.{v}.{n}' for v in variants - {'plain'} for n in (7000, 14000)})
@@ -294,7 +284,7 @@ def test_cg_is_measured_at_the_sizes_of_the_source(run, programs):
 
 def test_memory_is_judged_where_x_stays_in_cache(run, programs):
     for columns in ('banded', 'sparse'):
-        found, left = metrics_of(run[0], f'spmv_memory %threads=one %columns={columns}')
+        found, left = rfm.measured_of(run[0], f'spmv_memory %threads=one %columns={columns}')
         assert set(found) == {f'{metric}.{v}.{columns}' for metric in ('of_limit', 'of_parts', 'bandwidth', 'flops')
                               for v in programs.runnable('spmv')}
         kernels = [record for record in left['records'] if record['role'] == 'kernel']
@@ -308,7 +298,7 @@ def test_memory_is_judged_where_x_stays_in_cache(run, programs):
 
 
 def test_a_matrix_of_the_site(run):
-    found, left = metrics_of(run[0], 'spmv_matrix')
+    found, left = rfm.measured_of(run[0], 'spmv_matrix')
     assert {'of_limit.plain', 'flops.sell', 'bandwidth.stream'} <= set(found)
     assert found['of_limit.plain']['verdict'] == 'NO REFERENCE'
     assert {record['size'] for record in left['records'] if record['role'] == 'kernel'} == {3000}

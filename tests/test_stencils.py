@@ -18,10 +18,8 @@ CHECKS = rfm.REPOSITORY / 'checks/apps'
 
 # --- right results -----------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_every_layout_of_the_nine_point_kernel_is_right(request, flavour):
+def test_every_layout_of_the_nine_point_kernel_is_right(build):
     '''No point (1, 2), one point, smaller than a vector, primes, fewer columns than threads, whole cache lines.'''
-    build = request.getfixturevalue(flavour)
     sizes = [1, 2, 3, 5, 8, 17, 64]
     found = build.measured('ninepoint', '--variants', 'all', '--size', listed(sizes), '--threads', listed(THREADS), *QUICK)
     expected = itertools.product(build.runnable('ninepoint'), sizes, THREADS)
@@ -29,10 +27,8 @@ def test_every_layout_of_the_nine_point_kernel_is_right(request, flavour):
     assert all(r['valid'] and (r['max_error'], r['tolerance']) == (0, 0) for r in found.measurements)
 
 
-@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_every_jacobi_sweep_is_right(request, flavour):
+def test_every_jacobi_sweep_is_right(build):
     '''Boxes without a point, flat and long ones, blocks of one row, that do not divide, larger than the box.'''
-    build = request.getfixturevalue(flavour)
     sizes, planes, blocks = [1, 2, 3, 8, 10, 35], [1, 6], [1, 4]
     found = build.measured('jacobi', '--variants', 'all', '--size', listed(sizes), '--planes', listed(planes), '--block-rows',
                            listed(blocks), '--distance', 8, '--threads', listed(THREADS), *QUICK).measurements
@@ -211,14 +207,8 @@ def run(measuring, tmp_path_factory):
     return done, place.judge(), (place.folder / 'reports/latest/index.html').read_text()
 
 
-def left_by(done, name):
-    case = next(case for key, case in done.cases().items() if key.startswith(name))
-    rfm.assert_measured(case)
-    return case['plumbline'], {metric['name']: metric for metric in case['plumbline']['metrics']}
-
-
 def test_padding_is_measured_as_data(run, programs):
-    left, found = left_by(run[0], 'ninepoint_padding')
+    found, left = rfm.measured_of(run[0], 'ninepoint_padding')
     l1 = topology.capacity(cpuinfo(), 'L1', [0])
     sizes = {record['size'] for record in left['records']}
     assert {512, 513} < sizes and 6 * 8 * max(sizes) > 2 * l1
@@ -233,7 +223,7 @@ def judged_on_day_one(found, metric):
 
 
 def test_jacobi_is_judged_in_memory(run, programs):
-    left, found = left_by(run[0], 'jacobi_memory')
+    found, left = rfm.measured_of(run[0], 'jacobi_memory')
     variants = {'plain', 'nt', 'blocked_prefetch'}
     assert set(found) == {f'{metric}.{v}' for metric in ('of_limit', 'of_parts', 'flops') for v in variants}
     assert judged_on_day_one(found, 'of_parts') == {'plain', 'blocked_prefetch'}
@@ -244,10 +234,12 @@ def test_jacobi_is_judged_in_memory(run, programs):
     assert edge % 16 == 2 and 3 * 8 * edge**2 <= topology.last_level_share(cpuinfo(), [0]) / 4
 
 
-def test_jacobis_box_does_not_follow_what_is_ours_of_the_cache_today(measuring, tmp_path):
+def test_jacobis_box_does_not_follow_what_is_ours_of_the_cache_today_and_planes_that_are_too_large_are_skipped(measuring, tmp_path):
     '''Sessions with 2, 4 and 36 MiB of L3 had edges of 98, 146 and 242, and rates that differed by 13 %.'''
     place = measuring(tmp_path, PLUMBLINE_CAPACITY=f'L3={2**20 + 2**19}')
-    case, = place.reframe(*rfm.small(), '-n', 'jacobi_memory.*one', checks=rfm.REPOSITORY / 'checks/apps/jacobi_memory.py').cases().values()
+    done = place.reframe(*rfm.small(), '-S', f'jacobi_blocking.memory_bytes={10**15}', '-n', 'jacobi_(memory|blocking)%threads=one', checks=CHECKS)
+    case, too_large = (done.cases()[f'jacobi_{name} %threads=one'] for name in ('memory', 'blocking'))
+    assert too_large['result'] == 'skip' and 'x 10 points take more than a quarter of the memory' in str(too_large['plumbline']['skipped'])
     rfm.assert_measured(case)
     share = min(2**20, topology.last_level_share(cpuinfo(), [0]))
     edge, = {record['size'] for record in case['plumbline']['records'] if record['role'] == 'kernel'}
@@ -255,7 +247,7 @@ def test_jacobis_box_does_not_follow_what_is_ours_of_the_cache_today(measuring, 
 
 
 def test_blocking_is_measured_against_plain(run, programs):
-    left, found = left_by(run[0], 'jacobi_blocking')
+    found, left = rfm.measured_of(run[0], 'jacobi_blocking')
     variants = programs.runnable('jacobi')
     assert set(found) == ({f'{metric}.{v}' for metric in ('of_limit', 'of_parts', 'flops') for v in variants}
                           | {f'speedup.{v}' for v in variants - {'plain'}})
@@ -263,13 +255,6 @@ def test_blocking_is_measured_against_plain(run, programs):
     assert judged_on_day_one(found, 'of_parts') == variants - {'nt', 'blocked_nt'}
     kernels = [record for record in left['records'] if record['role'] == 'kernel']
     assert {record['options']['planes'] for record in kernels} == {8 * kernels[0]['threads'] + 2}
-
-
-def test_planes_that_are_too_large_are_skipped_with_the_reason(measuring, tmp_path):
-    place = measuring(tmp_path / 'place')
-    case, = place.reframe('-r', '-S', 'likwid_bench.levels=none', '-S', f'jacobi_blocking.memory_bytes={10**15}', '-n',
-                          'jacobi_blocking%threads=one', checks=CHECKS / 'jacobi_blocking.py').cases().values()
-    assert case['result'] == 'skip' and 'x 10 points take more than a quarter of the memory' in str(case['plumbline']['skipped'])
 
 
 def test_report_shows_the_stencils(run):

@@ -83,9 +83,7 @@ def test_every_maker_has_flags_for_both_languages(path, tmp_path):
                                            ('AMD clang version 17.0.0 (https://github.com/RadeonOpenCompute/llvm-project)', None)])
 def test_compilers_made_from_llvm_are_told_by_their_version(tmp_path, version, name):
     found = toolchains.toolchains()['llvm'].found() or pytest.skip('clang is not there')
-    compiler = tmp_path / 'cc'
-    compiler.write_text(f'#!/bin/sh\n[ "$*" != --version ] || exec echo "{version}"\nexec {found["cc"]} "$@"\n')
-    compiler.chmod(0o755)
+    compiler = rfm.script(tmp_path / 'cc', f'[ "$*" != --version ] || exec echo "{version}"\nexec {found["cc"]} "$@"')
     (tmp_path / 'CMakeLists.txt').write_text(
         f'cmake_minimum_required(VERSION 3.20)\nproject(probe C)\ninclude({SOURCE}/cmake/flags.cmake)\n'
         'message(NOTICE "${c_name}: ${PLUMBLINE_C_FLAGS}")\n')

@@ -52,10 +52,7 @@ def test_traffic_that_the_model_does_not_explain_fails_and_each_run_has_its_own_
 @pytest.fixture(scope='module')
 def without_counters(tmp_path_factory):
     folder = tmp_path_factory.mktemp('quiet')
-    quiet = folder / 'likwid-perfctr'
-    quiet.write_text("#!/bin/sh\n[ \"$1\" = -i ] || echo 'No groups defined for nil'\n")
-    quiet.chmod(0o755)
-    return likwid(folder, quiet)
+    return likwid(folder, rfm.script(folder / 'likwid-perfctr', "[ \"$1\" = -i ] || echo 'No groups defined for nil'"))
 
 
 def test_without_counters_it_is_not_measured_for_the_reason_that_likwid_gives(place, without_counters):

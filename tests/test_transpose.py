@@ -14,9 +14,7 @@ AWKWARD = [1, 2, 3, 5, 7, 8, 9, 12, 16, 17, 24, 31, 67, 129, 136]
 
 # --- right results -----------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_every_variant_is_right_at_every_size(request, flavour):
-    build = request.getfixturevalue(flavour)
+def test_every_variant_is_right_at_every_size(build):
     found = build.measured('transpose', '--variants', 'all', '--size', listed(AWKWARD), '--threads', listed(THREADS),
                            *QUICK).measurements
     assert {record['variant'] for record in found} == build.runnable('transpose')
@@ -24,10 +22,8 @@ def test_every_variant_is_right_at_every_size(request, flavour):
     assert all(record['valid'] and record['max_error'] == 0 for record in found)
 
 
-@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_every_block_is_right(request, flavour):
+def test_every_block_is_right(build):
     '''Strips narrower and wider than the matrix, and a rest that joins the last one.'''
-    build = request.getfixturevalue(flavour)
     variants = [name for name in build.runnable('transpose') if name.startswith('blocked')]
     found = build.measured('transpose', '--variants', listed(variants), '--size', '40,41,47,55', '--threads', listed(THREADS),
                            '--block-size', '8,16,48,1024', *QUICK).measurements
@@ -35,9 +31,7 @@ def test_every_block_is_right(request, flavour):
     assert all(record['valid'] and record['options']['block'] == record['options']['block-size'] for record in found)
 
 
-@pytest.mark.parametrize('flavour', ['programs', 'sanitized'])
-def test_in_place_is_right_whatever_the_number_of_passes(request, flavour):
-    build = request.getfixturevalue(flavour)
+def test_in_place_is_right_whatever_the_number_of_passes(build):
     found = build.measured('transpose', '--variants', 'rows,padded,blocked', '--place', 'in', '--size', listed(AWKWARD),
                            '--threads', listed(THREADS), *SAMPLES, '--passes', '1,2').measurements
     if 'openblas' in build.runnable('transpose'):

@@ -152,10 +152,8 @@ def measured(tmp_path, before=()):
 
     :arg before: words before the commands.
     '''
-    (tmp_path / 'references').mkdir()
-    shutil.copy(rfm.GUARDS / 'references.yaml', tmp_path / 'references/portable.yaml')
     commands = rfm.tools(tmp_path / 'path', without=rfm.LIKWID, scripts=[rfm.GUARDS / 'cmake'])
-    place = rfm.Workplace(tmp_path / 'place', commands, PLUMBLINE_REFERENCES=tmp_path / 'references', CANNED_MARK=tmp_path / 'mark')
+    place = rfm.Workplace(tmp_path / 'place', commands, PLUMBLINE_REFERENCES=rfm.KNOWN, CANNED_MARK=tmp_path / 'mark')
     os.chown(place.folder, NOBODY if before else 0, -1)
     for command in (place.reframe_command('-n', 'Told%story=good', '-r', '--exec-policy=serial'),
                     [*rfm.PLUMBLINE, 'report', '--public', place.report],

@@ -77,20 +77,20 @@ def test_outliers_among_the_rounds_are_pulled_in_and_a_second_state_is_not():
     chance = np.random.default_rng(2)
     process = np.repeat(np.arange(20), 50)
     logs = chance.normal(0, 0.02, 1000)
-    calm, few = variance.winsorised(logs, process)
-    assert few < 5 and calm.var() == pytest.approx(logs.var(), rel=0.02)
+    calm = variance.winsorised(logs, process)
+    assert np.count_nonzero(abs(calm - logs) > 1e-9) < 5 and calm.var() == pytest.approx(logs.var(), rel=0.02)
     burst = logs.copy()
     burst[::50] -= 3
-    pulled, many = variance.winsorised(burst, process)
-    assert many >= 20 and pulled.std() < 0.03 < burst.std()
+    pulled = variance.winsorised(burst, process)
+    assert np.count_nonzero(abs(pulled - burst) > 1e-9) >= 20 and pulled.std() < 0.03 < burst.std()
     second = logs + 0.5 * (chance.random(1000) < 0.1)
-    assert variance.winsorised(second, process)[0].std() == pytest.approx(second.std(), rel=0.02)
+    assert variance.winsorised(second, process).std() == pytest.approx(second.std(), rel=0.02)
 
 
 def test_an_odd_process_is_not_pulled_in():
     process = np.repeat(np.arange(20), 50)
     logs = np.random.default_rng(2).normal(0, 0.02, 1000) - 0.7 * (process == 7)
-    assert np.mean(variance.winsorised(logs, process)[0][process == 7]) == pytest.approx(-0.7, abs=0.02)
+    assert np.mean(variance.winsorised(logs, process)[process == 7]) == pytest.approx(-0.7, abs=0.02)
 
 
 # --- states -------------------------------------------------------------------------------------------------------------
@@ -243,7 +243,6 @@ def test_the_archive_gives_samples_processes_sessions_and_nodes(kept):
     found = variance.analyse(measured)
     assert found.counts == {'node': 2, 'session': 6, 'process': 18, 'round': 360}
     assert found.probes['core_to_core'].within > 0.9 and found.probes['clock'].within < 0.1
-    assert found.changed['core_to_core'] == 18      # of each process one reading is not known
     assert all(component.variance is not None for component in found.components.values())
 
 
@@ -303,15 +302,6 @@ def test_another_working_set_of_a_cache_is_another_metric(tmp_path):
 def test_an_empty_archive_says_so(tmp_path):
     code, told = command(tmp_path)
     assert code == 2 and 'no session at all in the archive; plumbline report archives a run' in told
-
-
-def test_a_damaged_session_is_named(kept, tmp_path):
-    import shutil
-    copied = shutil.copytree(kept, tmp_path / 'archive')
-    path = archive.sessions(copied)[0]
-    path.write_bytes(b'PAR1 cut off')
-    code, told = command(copied)
-    assert code == 2 and str(path) in told and 'move the damaged file away' in told
 
 
 def test_without_probes_the_components_are_told_and_why_nothing_is_explained(tmp_path):

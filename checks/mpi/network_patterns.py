@@ -67,7 +67,7 @@ class network_patterns(rfm.RunOnlyRegressionTest, MpiCheck):
     def read_rounds_and_ports(self):
         if self.is_dry_run():
             return
-        for complaint in filter(None, map(model.too_short, self.measurements)):
+        for complaint in filter(None, (pairs.too_short(record, model.rounds(record).min(), 'round') for record in self.measurements)):
             raise SanityError(f'{complaint}: give more -S network_patterns.round_seconds than {self.round_seconds:g}')
         with in_one_line():
             own = records.parse(self.output(), processes=self.processes).ports

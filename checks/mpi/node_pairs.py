@@ -37,7 +37,7 @@ class node_pairs(rfm.RunOnlyRegressionTest, MpiCheck):
     def refuse_short_samples(self):
         if self.is_dry_run():
             return
-        for complaint in filter(None, map(model.too_short, self.measurements)):
+        for complaint in filter(None, (model.too_short(record, record['pairs']['shortest'], 'pair') for record in self.measurements)):
             raise SanityError(f'{complaint}: give more -S node_pairs.round_seconds than {self.round_seconds:g}')
 
     def evaluate(self):

@@ -1,6 +1,5 @@
 import contextlib
 import math
-import os
 import shlex
 from pathlib import Path
 
@@ -104,10 +103,9 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
 
     def written(self):
         '''The text of the records.'''
-        path = os.path.join(self.stagedir, SERIES)
+        path = Path(self.stagedir, SERIES)
         try:
-            with open(path, encoding='utf-8', errors='replace') as file:
-                return file.read()
+            return path.read_text(encoding='utf-8', errors='replace')
         except OSError as error:
             raise PlumblineError(f'{path}: the records of the burn cannot be read: {error.strerror}') from None
 
@@ -123,7 +121,7 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
             return None
         how = found.end['ended'] if found.end else 'no last record: the program was killed, or its file system never came back'
         return (f'the burn ended after {found.done / 60:.1f} of {self.minutes:g} minutes, with {found.total_errors} wrong results: {how}; '
-                f'go on with -S burn.resume={os.path.join(self.stagedir, SERIES)}')
+                f'go on with -S burn.resume={Path(self.stagedir, SERIES)}')
 
     def wrong_result(self):
         '''Of a burn whose job ran into its limit, or whose node went down; of one that came to its end its errors are judged, with the next one's.'''

@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+import itertools
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -211,16 +212,12 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
     unknown = sorted(set(kernels or ()) - set(figures.FIGURES))
     if unknown:
         raise PlumblineError(f"{unknown[0]}: no such kernel; there are {', '.join(figures.FIGURES)}; and `verdicts` or `sweeps`, alone")
+    measured = not kernels and not archive.scan(archive_root).limit(1).collect().is_empty()
+    overhead = [figures.overhead(archive.load_session(archive_root))] if measured else []
     missed = 0
-
-    def show(figure):
+    for figure in itertools.chain(overhead, figures.figures(kernels or figures.FIGURES, pairs)):
         print(figure.line, flush=True)
-        return not figure.met
-
-    if not kernels and not archive.scan(archive_root).limit(1).collect().is_empty():
-        missed += show(figures.overhead(archive.load_session(archive_root)))
-    for figure in figures.figures(kernels or figures.FIGURES, pairs):
-        missed += show(figure)
+        missed += not figure.met
     raise typer.Exit(1 if missed else 0)
 
 

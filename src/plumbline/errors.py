@@ -27,3 +27,12 @@ def in_one_line():
     except PlumblineError as error:
         from reframe.core.exceptions import ReframeError
         raise ReframeError(str(error)) from None
+
+
+@contextlib.contextmanager
+def saying_why(what, cure=''):
+    '''What the system refuses (a full disk, no permission) as an error of ours: what could not be done, the system's reason, and what helps.'''
+    try:
+        yield
+    except OSError as error:
+        raise PlumblineError(f'{what}: {error.strerror}{cure}') from None

@@ -93,8 +93,7 @@ class Finding(NamedTuple):
 #: tool that is there is used, whatever that file thinks of it.
 with open(os.path.join(HERE, 'tools.json'), encoding='utf-8') as tools:
     TOOLS = [Tool(**entry) for entry in json.load(tools)]
-PYTHON, COMPILER, LLVM, CMAKE = (next(tool for tool in TOOLS if tool.name == name)
-                                 for name in ('Python', 'C compiler', 'LLVM', 'cmake'))
+PYTHON = next(tool for tool in TOOLS if tool.name == 'Python')
 
 INSTALL = {
     'debian': 'apt-get install --no-install-recommends',
@@ -173,23 +172,23 @@ def try_python(path):
     return version, ''
 
 
-def find_python():
+def find_python(tool):
     problems = []
     for path in [own_python()] + [which('python3.%d' % minor) for minor in range(19, 9, -1)]:
         if path is None or not os.path.exists(path):
             continue
         version, problem = try_python(path)
         if version:
-            return Finding(PYTHON, '', path)
+            return Finding(tool, '', path)
         problems.append(problem)
     if not problems:
-        return Finding(PYTHON, 'not found in PATH')
+        return Finding(tool, 'not found in PATH')
     # Debian has venv in a package of its own, but no newer Python; the others have newer ones.
     installable = 'is not whole' in problems[0] or family() != 'debian'
-    return Finding(PYTHON, problems[0], installable=installable)
+    return Finding(tool, problems[0], installable=installable)
 
 
-def find_compiler(tool=COMPILER):
+def find_compiler(tool):
     '''A compiler counts if it builds an OpenMP program: without the C library's headers, or a
     package of its OpenMP library, it does not.'''
     path = next(filter(None, map(which, tool.commands)), None)
@@ -208,24 +207,18 @@ def find_compiler(tool=COMPILER):
     return Finding(tool, '{} cannot build an OpenMP program: {}'.format(path, reason))
 
 
-def find_llvm():
-    return find_compiler(LLVM)
-
-
-def find_cmake():
+def find_cmake(tool):
     path = which('cmake')
     if path is None:
-        return Finding(CMAKE, not_found(CMAKE))
+        return Finding(tool, not_found(tool))
     _, text = output_of([path, '--version'])
     match = re.search(r'version (\d+)\.(\d+)', text)
     if match is None:
-        problem = '{} does not run: {}'.format(path, first_line(text))
-        return Finding(CMAKE, problem, installable=False)
+        return Finding(tool, '{} does not run: {}'.format(path, first_line(text)), installable=False)
     version = (int(match.group(1)), int(match.group(2)))
     if version < OLDEST_CMAKE:
-        problem = '{} is {}, older than {}'.format(path, dotted(version), dotted(OLDEST_CMAKE))
-        return Finding(CMAKE, problem, installable=False)
-    return Finding(CMAKE, '', path)
+        return Finding(tool, '{} is {}, older than {}'.format(path, dotted(version), dotted(OLDEST_CMAKE)), installable=False)
+    return Finding(tool, '', path)
 
 
 def not_found(tool):
@@ -256,10 +249,8 @@ def wanted(purpose):
 
 def survey(purpose):
     '''Look for everything, and try out what the set-up itself stands on.'''
-    thorough = {PYTHON.name: find_python, COMPILER.name: find_compiler, LLVM.name: find_llvm,
-                CMAKE.name: find_cmake}
-    return [thorough[tool.name]() if tool.name in thorough else find_by_name(tool)
-            for tool in wanted(purpose)]
+    thorough = {'Python': find_python, 'C compiler': find_compiler, 'LLVM': find_compiler, 'cmake': find_cmake}
+    return [thorough.get(tool.name, find_by_name)(tool) for tool in wanted(purpose)]
 
 
 def glance(purpose):
@@ -627,10 +618,6 @@ def set_up(args, distribution, installs):
     say('plumbline set-up: complete, Python ' + version)
 
 
-def interrupted(*_):
-    raise KeyboardInterrupt
-
-
 def parse(argv):
     parser = argparse.ArgumentParser(
         prog='bootstrap.py', description='Set Plumbline up in this clone: system packages (root '
@@ -653,7 +640,7 @@ def parse(argv):
 def main(argv=None):
     args = parse(argv)
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupted)
+        signal.signal(number, signal.default_int_handler)      # which raises KeyboardInterrupt
     try:
         if os.geteuid() == 0 and not args.trust_clone:
             refuse_others_clone()

@@ -89,9 +89,8 @@ def _measurement(own, session, found, verdicts):
     if out := _out_of_bounds(judged, lost):
         said.append(out)
     if not said:
-        least = {name: min((line.value for line in own if line.kind == name and quantity.known(line.value)), default=None)
-                 for name in ('cpu_availability', 'of_steady')}
-        had, steady = least['cpu_availability'], least['of_steady']
+        had, steady = (min((line.value for line in own if line.kind == name and quantity.known(line.value)), default=None)
+                       for name in ('cpu_availability', 'of_steady'))
         said += [f'the threads had the CPUs for {quantity.percent(had)} of the time, the least of all tests'] if had is not None else []
         said += [f'{quantity.percent(steady)} of the samples, the least, were free of bursts'] if steady is not None else []
     tests = list(dict.fromkeys(line.label for line in verdicts if line.on_one_core))

@@ -19,7 +19,7 @@ from plumbline.analysis import sides
 from plumbline.analysis.lines import detail_of
 from plumbline.analysis.session import Session
 from plumbline.errors import PlumblineError
-from plumbline.model import prediction, quantity, registry, states, subsystems, uncertainty, verdict
+from plumbline.model import grouping, prediction, quantity, registry, states, subsystems, uncertainty, verdict
 from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS
 from plumbline.model.quantity import percent
 
@@ -166,7 +166,7 @@ class _Pair:
     @property
     def error(self):
         '''Standard error of the logarithm of after over before, by the intervals of both.'''
-        return math.hypot(*(math.log(high / low) / 2 / uncertainty.HALF_WIDTH for low, high in map(_interval, (self.before[-1], self.after))
+        return math.hypot(*(math.log(high / low) / 2 / uncertainty.HALF_WIDTH for low, high in map(sides.interval, (self.before[-1], self.after))
                             if low > 0))
 
 
@@ -175,9 +175,8 @@ def expected(pairs, single):
 
     :arg single: whether there is a single session before.
     '''
-    classes, alike = [registry.of_row(pair.after)[1] for pair in pairs], defaultdict(list)
-    for pair, name in zip(pairs, classes):
-        alike[name].append(pair)
+    classes = [registry.of_row(pair.after)[1] for pair in pairs]
+    alike = grouping.by_key(zip(classes, pairs))
     if not single:
         priors = prediction.priors({name: [prediction.variance(pair.values) for pair in its] for name, its in alike.items()})
         tails = prediction.tails(({row['side']: row['value'] for row in pair.before}, priors[name], registry.of_row(pair.after)[0])
@@ -190,9 +189,7 @@ def expected(pairs, single):
 def _empirical(pairs, default):
     '''(degrees of freedom, relative standard deviation) of one session after another, from how far apart the changes of a
     subsystem's metrics are: one that has become slower as a whole does not count as noise.'''
-    parts = defaultdict(list)
-    for pair in pairs:
-        parts[registry.of_row(pair.after)[0]].append(math.log(pair.after['value'] / pair.values[0]))
+    parts = grouping.by_key((registry.of_row(pair.after)[0], math.log(pair.after['value'] / pair.values[0])) for pair in pairs)
     apart = np.concatenate([np.array(changes) - np.median(changes) for changes in parts.values()])
     count = apart.size - len(parts)
     if count < prediction.LEAST_METRICS:
@@ -219,7 +216,7 @@ def judge(pairs, single):
 
 
 def _judged(pair, predicted, chance, named, listed, rate):
-    value, (low, high) = pair.after['value'], _interval(pair.after)
+    value, (low, high) = pair.after['value'], sides.interval(pair.after)
     far, sees = math.log(value / predicted.middle), predicted.sees(rate, rises=pair.better == registry.LESS)
     way = CHANGED if pair.better == registry.NEITHER else FASTER if far * pair.better > 0 else SLOWER
     kind, reason = WITHIN, ''
@@ -244,7 +241,7 @@ def _parts(pairs, predicted):
             checks[pair.node, name].add(pair.after['check'])
             parts.setdefault((pair.node, name), []).append(subsystems.Member(
                 f"{pair.place['check']} {pair.place['metric']}", pair.after['value'], one, pair.better,
-                {row['side']: row['value'] for row in pair.before}, uncertainty.error(_interval(pair.after))))
+                {row['side']: row['value'] for row in pair.before}, uncertainty.error(sides.interval(pair.after))))
     found = [Part(node, name, known.score, known.verdict, known.sees, frozenset(checks[node, name]))
              for (node, name), known in subsystems.judged(parts).items()]
     return sorted(found, key=lambda part: (-verdict.SEVERITY.index(part.verdict), part.score.chance))
@@ -261,10 +258,6 @@ def _in_one_state(before, after):
         if any(alike):
             return list(filter(None, alike)), row
     return [], after
-
-
-def _interval(row):
-    return tuple(row['value'] if row[key] is None else row[key] for key in ('interval_low', 'interval_high'))
 
 
 def _change(rows, after, node):
@@ -308,7 +301,7 @@ def _without_ratio(before, after):
 
     A rate that falls to 0 has lost all; not one that was nearly nothing before, such as an overlap of 2 %: its noise reaches 0.
     '''
-    value, bands = after['value'], [_interval(row) for row in before]
+    value, bands = after['value'], [sides.interval(row) for row in before]
     if value == before[-1]['value']:
         return WITHIN, ''
     if not math.isfinite(value) and math.isfinite(before[-1]['value']):

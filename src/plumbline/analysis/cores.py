@@ -47,18 +47,13 @@ class Finding:
 
 # --- slow cores -------------------------------------------------------------------------------------------------------
 
-def relative(found):
-    '''Times of pairs over the median of those that share the same, shape (n, n): what is left is the cores' own.'''
+def _fastest(found):
+    '''Of each core, the time with the partner that it is fastest with, over the median of the pairs that share the same: one that is misplaced
+    is fast with its own fellows.'''
     ratio = found.typical.copy()
     for _, members in found.kinds():
         ratio[members] /= np.median(ratio[members])
-    return found.matrix(ratio)
-
-
-def _fastest(found):
-    '''Of each core, the time with the partner that it is fastest with: one that is misplaced is fast with its own fellows.'''
-    ratio = relative(found)
-    return np.where(np.isfinite(ratio).any(axis=1), np.nanmin(np.where(np.isfinite(ratio), ratio, np.inf), axis=1), np.nan)
+    return np.fmin.reduce(found.matrix(ratio), axis=1)
 
 
 def of_median(found, kinds=()):
@@ -97,7 +92,7 @@ def agreement(found):
     rank = np.where((found.shared <= last_cache) & np.isin(found.shared, [found.names.index(name) for name in found.caches]),
                     last_cache, found.shared)
     kinds = {own: (rank == own) & certain for own in sorted(set(rank[certain].tolist()))}
-    level = {own: _most(found.usual[members]) for own, members in kinds.items()}
+    level = {own: int(np.bincount(found.usual[members]).argmax()) for own, members in kinds.items()}
     wrong = np.zeros(len(rank), dtype=bool)
     for own, members in kinds.items():
         for other in kinds:
@@ -110,10 +105,6 @@ def agreement(found):
                 as_fast = (found.usual <= level[other]) & (found.typical <= np.percentile(like, 90)) & (level[own] > level[other])
                 wrong |= members & (as_fast | (found.usual < level[other]))
     return ~wrong
-
-
-def _most(values):
-    return int(np.bincount(values).argmax())
 
 
 def _clusters(found, members):

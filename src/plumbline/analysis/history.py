@@ -10,7 +10,7 @@ import polars as pl
 
 from plumbline.analysis.archived import Key, pattern
 from plumbline.errors import PlumblineError
-from plumbline.model import changes, prediction, processor, registry, states, subsystems, verdict
+from plumbline.model import changes, grouping, prediction, processor, registry, states, subsystems, verdict
 from plumbline.nodes import events
 from plumbline.store import archive
 
@@ -128,7 +128,6 @@ class History:
     :attr damaged: what is wrong with the files that cannot be read.
     :attr ahead: sessions that began in the future, by the clock of now: one of the two clocks is, or was, wrong.
     :attr verdicts: session -> question -> verdict -> number of metrics, and of tests that ended without one.
-    :attr files: session -> its file; :attr nodes: names, sorted.
     :attr other_sets: how many values of caches are left out, of another working set than the last session had.
     '''
     system: str
@@ -138,9 +137,7 @@ class History:
     strangers: dict = field(default_factory=dict)
     damaged: list = field(default_factory=list)
     ahead: list = field(default_factory=list)
-    files: dict = field(default_factory=dict)
     verdicts: dict = field(default_factory=dict)
-    nodes: list = field(default_factory=list)
     other_sets: int = 0
 
 
@@ -170,8 +167,7 @@ def read(root, system=None, last=None, names='', metrics='', until=None, node=No
     frame = judged.filter(pl.col('metric').is_not_null(), pl.col('value') > 0, pl.col('value').is_finite())
     known, of_set = set(frame['session'].unique()), archive.of_last_set(frame, _KEY)
     return History(system, [path.stem for path in files if path.stem in known], _every_series(of_set), _accepted(files, frame),
-                   strangers, damaged, [path.stem for path in files if archive.is_ahead(path.stem)], {path.stem: path for path in files},
-                   _counted(judged), sorted(frame['hostname'].drop_nulls().unique()), frame.height - of_set.height)
+                   strangers, damaged, [path.stem for path in files if archive.is_ahead(path.stem)], _counted(judged), frame.height - of_set.height)
 
 
 def _accepted(files, frame):
@@ -231,10 +227,9 @@ def _every_series(frame):
     # Only where a metric was measured in several states, or now and then in an unknown one, there is something to choose.
     choices = [several or not _of_one_state(texts) for texts, several in met.select('state', 'several').iter_rows()]
     mixed = met.filter(pl.Series(choices, dtype=pl.Boolean))
-    rows: dict[tuple, list[dict]] = {}
-    for row in frame.select(*needed, 'state', 'states').join(mixed, on=_KEY, how='semi', nulls_equal=True).iter_rows(named=True):
-        rows.setdefault(tuple(row[name] for name in _KEY), []).append(row)
-    chosen = [tuple(row[name] for name in needed) for its in rows.values() for row in states.grouped(its)[0][1]]
+    rows = frame.select(*needed, 'state', 'states').join(mixed, on=_KEY, how='semi', nulls_equal=True).iter_rows(named=True)
+    of_key = grouping.by_key((tuple(row[name] for name in _KEY), row) for row in rows)
+    chosen = [tuple(row[name] for name in needed) for its in of_key.values() for row in states.grouped(its)[0][1]]
     whole = frame.select(needed).join(mixed, on=_KEY, how='anti', nulls_equal=True)
     found = dict(_of_sessions(pl.concat([whole, pl.DataFrame(chosen, whole.schema, orient='row')]), about))
     return {key: found[key] for key in sorted(found)}

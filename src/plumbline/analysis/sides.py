@@ -9,7 +9,7 @@ import polars as pl
 
 from plumbline.analysis import lines, machine_state
 from plumbline.errors import PlumblineError
-from plumbline.model import parameters, processor, states, verdict
+from plumbline.model import grouping, parameters, processor, states, verdict
 from plumbline.store import archive
 
 
@@ -116,11 +116,12 @@ def keyed(sessions):
     def key(row):
         case = row['partition'], row['environ'], row['case']
         return (*case, row['hostname'] if case in several else None, row['name'] or '')
-    found: list[dict[tuple, list[dict]]] = [defaultdict(list) for _ in sessions]
-    for alike, rows in zip(found, sessions):
-        for row in rows:
-            alike[key(row)].append(row)
-    return [{place: _one(rows) for place, rows in alike.items()} for alike in found]
+    return [{place: _one(alike) for place, alike in grouping.by_key((key(row), row) for row in rows).items()} for rows in sessions]
+
+
+def interval(row):
+    '''(low, high) of a row's value; without an interval the value twice.'''
+    return tuple(row['value'] if row[end] is None else row[end] for end in ('interval_low', 'interval_high'))
 
 
 def _one(rows):
@@ -137,8 +138,7 @@ def _one(rows):
 
 
 def _pooled(state, rows):
-    value, low, high = (float(np.median([row['value'] if row[key] is None else row[key] for row in rows]))
-                        for key in ('value', 'interval_low', 'interval_high'))
+    value, low, high = (float(np.median(numbers)) for numbers in zip(*((row['value'], *interval(row)) for row in rows)))
     return {'state': state, 'value': value, 'interval': [low, high], 'n': sum(row['n'] or 0 for row in rows),
             'spread': max(row['spread'] or 0.0 for row in rows)}
 

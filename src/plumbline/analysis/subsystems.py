@@ -155,7 +155,7 @@ def _judged(key, lines, known, rerun):
     told = f"{quantity.percent(abs(score.change))} {'worse' if score.change < 0 else 'better'} than in {sessions} sessions"
     if ruling != verdict.PASS:
         told += f', by chance {quantity.odds(score.chance)}; most of it: ' + ', '.join(
-            f'{member.name} {_relative(member)}' for member in score.members[:MOST_BLAMED])
+            f'{member.name} {quantity.change(member.value / member.expected.middle - 1, 0)}' for member in score.members[:MOST_BLAMED])
     if ruling == verdict.PASS and all(line.verdict == verdict.UNSTABLE for line in lines if line.expected):
         ruling, told = verdict.UNSTABLE, f'none of its metrics could be judged; together they are {told}'
     elif ruling == verdict.UNSTABLE:
@@ -170,10 +170,6 @@ def _judged(key, lines, known, rerun):
                 f'the others are {told}')
     again = [] if ruling == verdict.PASS else [rerun[id(member)] for member in score.members[:MOST_BLAMED] if rerun[id(member)]]
     return Subsystem(part, kind, ruling, told, **counts, change=score.change, sees=found.sees, rerun=list(dict.fromkeys(again)))
-
-
-def _relative(member):
-    return quantity.change(member.value / member.expected.middle - 1, 0)
 
 
 def _changed(lines, members):

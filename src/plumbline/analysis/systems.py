@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from plumbline.analysis import sides
 from plumbline.errors import PlumblineError
 from plumbline.model import grouping, quantity, registry
 from plumbline.store import archive
@@ -134,7 +135,7 @@ def _values(frames: Sequence[pl.DataFrame]) -> dict[Key, tuple[dict[str, Any], V
     for key, places in measured.items():
         about = next(iter(places.values()))[0]
         values = [Value(median(row['value'] for row in rows),
-                        (median(_bound(row, 'interval_low') for row in rows), median(_bound(row, 'interval_high') for row in rows)),
+                        tuple(map(median, zip(*map(sides.interval, rows)))),
                         f'{partition}:{environ}' if several else environ) for (partition, environ), rows in places.items()]
         found[key] = about, max(values, key=lambda one: registry.better(about['metric']) * one.value)
     return found
@@ -143,10 +144,6 @@ def _values(frames: Sequence[pl.DataFrame]) -> dict[Key, tuple[dict[str, Any], V
 def _counts(row: dict[str, Any]) -> bool:
     return (registry.is_absolute(row['metric']) and registry.better(row['metric']) != registry.NEITHER and quantity.known(row['value'])
             and row['value'] > 0)
-
-
-def _bound(row: dict[str, Any], end: str) -> float:
-    return row['value'] if row[end] is None else row[end]
 
 
 #: A scaling curve names its points by how many work, and the last one, the whole node, is another number on each system.

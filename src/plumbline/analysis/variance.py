@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from plumbline.analysis import groups
+from plumbline.model import grouping
 
 #: From the outermost in; rounds are the samples themselves.
 LEVELS = ('node', 'session', 'process', 'round')
@@ -62,15 +63,11 @@ class Analysis:
     :attr counts: level -> how many of them there are.
     :attr components: level -> :class:`Component`.
     :attr probes: name -> :class:`Shares`; :attr together: those of all probes.
-    :attr pulled: how many samples were outliers, and pulled in.
-    :attr changed: name of a probe -> how many samples changed their state, or have no known one.
     '''
     counts: dict
     components: dict
     probes: dict
     together: Shares
-    pulled: int
-    changed: dict
 
     @property
     def total(self):
@@ -106,8 +103,6 @@ def winsorised(logs, process):
     ``w = q95 - q05``.  Of a normal distribution, whose ends are then at 3.3 standard deviations, this takes 0.2 % of the
     variance; a second state in which 5 % of the samples are stays whole.  Processes, sessions and nodes that are outliers
     stay as they are: they are what is looked for.
-
-    :returns: (logs, how many were pulled).
     '''
     size = np.bincount(process)
     ordered, first = logs[np.lexsort((logs, process))], np.cumsum(size) - size
@@ -116,9 +111,8 @@ def winsorised(logs, process):
     low, high = np.quantile(off, [0.05, 0.95])
     width = high - low
     if not width > 0:
-        return logs, 0
-    pulled = np.clip(off, low - width / 2, high + width / 2)
-    return middle + pulled, int(np.count_nonzero(pulled != off))
+        return logs
+    return middle + np.clip(off, low - width / 2, high + width / 2)
 
 
 def components(values, *levels):
@@ -255,14 +249,6 @@ def between(logs, process, labels):
     return explained(means[:, 0], np.ones((size.size, 1)), means[:, 1:], size.size, np.arange(size.size) % FOLDS)
 
 
-def by_name(probes):
-    '''Name -> list of readings: the rounds of one probe (``core_to_core.0``, ``.1``, ...) belong together.'''
-    found: dict[str, list] = {}
-    for name, readings in sorted(probes.items()):
-        found.setdefault(name.split('.')[0], []).append(readings)
-    return found
-
-
 def _known_shares(logs, process, fine, coarse):
     '''Shares of one probe, of the samples whose state is known and did not change.'''
     known = np.all([labels >= 0 for labels in fine], axis=0)
@@ -283,13 +269,14 @@ def analyse(measured):
     :returns: :class:`Analysis`.
     '''
     process = measured.process
-    logs, pulled = winsorised(np.log(measured.values), process)
+    logs = winsorised(np.log(measured.values), process)
     session, node = measured.session[process], measured.node[process]
     found = dict(zip(LEVELS, components(logs, node, session, process)))
     many = len(measured.session)
     # With few processes a model of few parts: five for each.
     coarse = min(4, 1 + many // 5)
-    named = by_name(measured.probes)
+    # The rounds of one probe (``core_to_core.0``, ``.1``, ...) belong together.
+    named = grouping.by_key((name.split('.')[0], readings) for name, readings in sorted(measured.probes.items()))
     fine, rough = ({name: [groups.classes(each, most) for each in rounds] for name, rounds in named.items()}
                    for most in (4, coarse))
     shares = {name: _known_shares(logs, process, fine[name], rough[name]) for name in named}
@@ -300,5 +287,4 @@ def analyse(measured):
                         for side in ([each.within for each in every], [each.between for each in every])))
     counts = {'node': len(np.unique(measured.node)), 'session': len(np.unique(measured.session)), 'process': many,
               'round': logs.size}
-    changed = {name: int(np.count_nonzero(np.any([labels < 0 for labels in fine[name]], axis=0))) for name in named}
-    return Analysis(counts, found, shares, together, pulled, changed)
+    return Analysis(counts, found, shares, together)

@@ -106,18 +106,20 @@ class Machine:
         return bench_output.parse_bench(done.stdout + done.stderr)['rate']
 
 
-def over_likwid(machine, program, options, kernel, size, cpus, pairs):
-    '''Application bandwidth of one case of a program over that of likwid-bench's kernel, in alternating processes.
+def over_likwid(machine, cpus, pairs, program, variant, element, kernel, level, least):
+    '''Application bandwidth of a program's variant over that of likwid-bench's kernel, in alternating processes.
 
-    :arg options: of the program: one variant at a working set of ``size`` bytes.
-    :returns: shape (pairs,).
+    :arg element: bytes of all its arrays for each of its elements; :arg level: whose working set it has.
     '''
+    size = topology.working_set(machine.processor, level, cpus, machine.memory)
+
     def rate():
-        found, = machine.run(program, cpus, *options, '--samples', 25)
+        found, = machine.run(program, cpus, '--variants', variant, '--size', size // element, '--samples', 25)
         return records.median_rate(found)
 
     iterations = max(2, int(0.3 * rate() * 1e6 / size))
-    return np.array([rate() / machine.likwid(kernel, cpus, size, iterations) for _ in range(pairs)])
+    ratios = np.array([rate() / machine.likwid(kernel, cpus, size, iterations) for _ in range(pairs)])
+    return Figure(f'{level}, {threads_text(cpus)}: {program} {variant} / likwid-bench {kernel}', ratios, least)
 
 
 def best_of_limit(machine, program, cpus, options, pairs, least):

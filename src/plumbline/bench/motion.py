@@ -20,13 +20,6 @@ _THEN_STRIDED = ((('read_nt', 31), ('read', 31), sources.ratio(_TABLE5, 'stride3
                  (('read_nt', 31), ('read_nt', 1), sources.ratio(_TABLE5, 'stride31_copy', 'stride1_copy', 'bypass')))
 
 
-def likwid_figures(machine, cpus, size, pairs):
-    for variant, element, kernel, least in _AGAINST_LIKWID:
-        options = ['--variants', variant, '--size', size // element]
-        yield Figure(f'memory, {threads_text(cpus)}: motion {variant} / likwid-bench {kernel}',
-                     over_likwid(machine, 'motion', options, kernel, size, cpus, pairs), least)
-
-
 def then_and_now(machine, cpus, size):
     found = {r['variant']: r for r in machine.run(
         'motion', cpus, '--variants', 'fill,fill_nt,load,copy,copy_nt', '--size', size // 8, '--samples', 50)}
@@ -54,6 +47,7 @@ def figures(machine, pairs):
     '''Yield every :class:`Figure`; the ratios then and now have no target.'''
     for cpus in (machine.cpus[:1], machine.cpus):
         size = topology.working_set(machine.processor, 'memory', cpus, machine.memory)
-        yield from likwid_figures(machine, cpus, size, pairs)
+        for variant, element, kernel, least in _AGAINST_LIKWID:
+            yield over_likwid(machine, cpus, pairs, 'motion', variant, element, kernel, 'memory', least)
         yield from then_and_now(machine, cpus, size)
         yield gives_up(machine, cpus, size)

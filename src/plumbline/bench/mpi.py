@@ -37,24 +37,18 @@ class MpiMachine:
             raise PlumblineError(f"{' '.join(command)} failed: {why[-1]}")
         return done.stdout
 
-    def library(self, name):
-        '''Where a library that stands between a program and its MPI lies.'''
-        return f'{self.folder}/lib/libplumbline_{name}.so'
-
-    def run(self, program, *options, ranks=2, transport='shm', preload=None, timeout=600, **variables):
+    def run(self, program, *options, ranks=2, transport='shm', preload=None, **variables):
         '''The measurement records of one run; ranks that are more than the CPUs share them.
 
-        :arg preload: name of a library of ours that the program loads first.
-        :arg timeout: seconds.
+        :arg preload: name of a library of ours that stands between the program and its MPI.
         :arg variables: of the environment.
         '''
-        loaded = ['env', f'LD_PRELOAD={self.library(preload)}'] if preload else []
+        loaded = ['env', f'LD_PRELOAD={self.folder}/lib/libplumbline_{preload}.so'] if preload else []
         bound = ['--cpus', ','.join(map(str, self.cpus[:ranks]))] if ranks <= len(self.cpus) else []
-        said = self.launch(*loaded, f'{self.folder}/bin/{program}', *bound, *map(str, options), ranks=ranks,
-                           transport=transport, timeout=timeout, **variables)
+        said = self.launch(*loaded, f'{self.folder}/bin/{program}', *bound, *map(str, options), ranks=ranks, transport=transport, **variables)
         return records.parse(said).measurements
 
-    def launch(self, *command, ranks=2, transport='shm', timeout=600, **variables):
+    def launch(self, *command, ranks=2, transport='shm', **variables):
         '''What a program says that runs with a rank on each of the first CPUs, or with ranks that share all of them.'''
         cpus = self.cpus[:ranks]
         shared = ranks > len(cpus)
@@ -62,7 +56,7 @@ class MpiMachine:
         settings += self.family.transports[transport]
         for prepare in () if shared else self.family.bind_commands(cpus):
             self._call('sh', '-c', prepare)
-        return self._call(*self.launcher, *settings.options, *command, timeout=timeout, **settings.env, **variables)
+        return self._call(*self.launcher, *settings.options, *command, timeout=600, **settings.env, **variables)
 
 
 def machines(machine):

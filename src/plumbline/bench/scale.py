@@ -101,10 +101,10 @@ def _archived(folder, repeats):
     yield from paper.figures(folder, measured)
 
 
-def fill(root, sessions, metrics, nodes=1, step=None, samples=0):
+def fill(root, sessions, metrics, nodes=1, samples=0):
     '''An archive on paper: sessions night after night, of tests with five metrics each, on each node, with noise.
 
-    :arg step: (session, share): from that one on all rates are so much less; :arg samples: of each metric.
+    :arg samples: of each metric.
     '''
     noise, names = np.random.default_rng(1), [f'bandwidth.v{number}' for number in range(5)]
     tests = -(-metrics // len(names))
@@ -118,7 +118,7 @@ def fill(root, sessions, metrics, nodes=1, step=None, samples=0):
         'threads': 'all', 'verdict': 'NO REFERENCE',
         'detail': [json.dumps({'command': f'made{one}', 'rerun': f'reframe -n Made{one}'}) if what == names[0] else None for one, _, what in rows]})
     for night in range(sessions):
-        value = 1e4 * np.exp(noise.normal(0, 0.01) + noise.normal(0, 0.01, len(rows))) * (1 - step[1] if step and night >= step[0] else 1)
+        value = 1e4 * np.exp(noise.normal(0, 0.01) + noise.normal(0, 0.01, len(rows)))
         began = datetime.datetime(2024, 1, 1, 2, tzinfo=datetime.timezone.utc) + datetime.timedelta(days=night)
         told = base.with_columns(value=value, interval_low=0.99 * value, interval_high=1.01 * value, started=began,
                                  samples=pl.Series(np.outer(value, np.ones(samples)) * (1 + 0.01 * noise.standard_normal((len(value), samples)))
@@ -129,9 +129,9 @@ def fill(root, sessions, metrics, nodes=1, step=None, samples=0):
     return root
 
 
-def history(folder, sizes=HISTORIES):
-    '''Yield how long, and in how much memory, the page of a history is made of archives of these sizes.'''
-    for (sessions, metrics, nodes), most_seconds, most_megabytes in sizes:
+def history(folder):
+    '''Yield how long, and in how much memory, the page of a history is made of archives of :data:`HISTORIES`.'''
+    for (sessions, metrics, nodes), most_seconds, most_megabytes in HISTORIES:
         root = fill(folder / f'{sessions}-{metrics}-{nodes}', sessions, metrics, nodes)
         cost = cost_of(['plumbline', 'history', '--archive', root, '--output', folder / 'history.html'], folder)
         what = f'plumbline history, with its page: {sessions} sessions x {metrics} metrics x {quantity.several(nodes, "node")}'

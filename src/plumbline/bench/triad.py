@@ -1,20 +1,8 @@
 '''The triad against likwid-bench's, and its timing.'''
 
-from plumbline.bench.common import Figure, over_likwid, threads_text
+from plumbline.bench.common import Figure, over_likwid
 from plumbline.model import limits
 from plumbline.system import topology
-
-
-def likwid_figures(machine, pairs):
-    for cpus in (machine.cpus[:1], machine.cpus):
-        for variant, kernel, level, least in (
-                ('nt', 'triad_mem_avx_fma', 'memory', 1.10), ('simd', 'triad_avx_fma', 'L1', 0.90),
-                ('simd', 'triad_avx_fma', 'L2', 0.90), ('simd', 'triad_avx_fma', 'L3', 0.90)):
-            if level not in topology.levels(machine.processor):
-                continue
-            size = topology.working_set(machine.processor, level, cpus, machine.memory)
-            ratios = over_likwid(machine, 'triad', ['--variants', variant, '--size', size // 32], kernel, size, cpus, pairs)
-            yield Figure(f'{level}, {threads_text(cpus)}: triad {variant} / likwid-bench {kernel}', ratios, least)
 
 
 def linearity(machine):
@@ -27,4 +15,9 @@ def linearity(machine):
 def figures(machine, pairs):
     '''Yield every :class:`Figure`.'''
     yield linearity(machine)
-    yield from likwid_figures(machine, pairs)
+    for cpus in (machine.cpus[:1], machine.cpus):
+        for variant, kernel, level, least in (
+                ('nt', 'triad_mem_avx_fma', 'memory', 1.10), ('simd', 'triad_avx_fma', 'L1', 0.90),
+                ('simd', 'triad_avx_fma', 'L2', 0.90), ('simd', 'triad_avx_fma', 'L3', 0.90)):
+            if level in topology.levels(machine.processor):
+                yield over_likwid(machine, cpus, pairs, 'triad', variant, 32, kernel, level, least)

@@ -17,7 +17,7 @@ from ClusterShell.NodeSet import NodeSetException
 from plumbline.detect import compilers, file_systems, flux, modules, mpis, pbs, slurm
 from plumbline.detect.commands import NoAnswer
 from plumbline.detect.site_file import Entry, Found, Partition, is_name, name_of, remark, render
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, saying_why
 from plumbline.likwid import pin
 from plumbline.model.quantity import several
 from plumbline.mpi import environments
@@ -161,12 +161,10 @@ def write(text, output):
     :raises PlumblineError: if there is a file, or it cannot be written.
     '''
     refuse_existing(output)
-    try:
+    with saying_why(output):
         output.parent.mkdir(parents=True, exist_ok=True)
         with open(output, 'x', encoding='utf-8') as file:
             file.write(text)
-    except OSError as error:
-        raise PlumblineError(f'{output}: {error.strerror}') from None
 
 
 def next_steps(output, text):

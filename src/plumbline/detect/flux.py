@@ -37,11 +37,6 @@ def resources(answer):
     return sizes, {name: [host_of[rank] for rank in _numbers(text)] for name, text in execution.get('properties', {}).items()}
 
 
-def _time_limit(policy):
-    limit = policy.get('limits', {}).get('duration')
-    return str(limit) if limit not in (None, '0', 0) else None
-
-
 def detect():
     '''What Flux says of its resources.
 
@@ -70,8 +65,8 @@ def detect():
         partition.entries.append(remark(f'{SEVERAL_KINDS}, and ReFrame cannot choose one'))
     if importlib.util.find_spec('flux') is None:
         partition.entries.append(remark(_BINDINGS))
-    limit = _time_limit({**policy, **queue.get('policy', {})})
-    if limit:
+    limit = {**policy, **queue.get('policy', {})}.get('limits', {}).get('duration')
+    if limit not in (None, '', '0', 0):
         partition.entries.append(remark(f'longest job: {limit}'))
     largest = max(kinds, key=lambda kind: len(kinds[kind]))
     partition.entries.append(Entry('extras', {'cpus': largest[0]}, 'cores that the topology job asks for'))

@@ -2,8 +2,8 @@
 
 import pprint
 import re
+import textwrap
 from dataclasses import dataclass, field
-from importlib import resources
 from typing import Any
 
 import jinja2
@@ -101,12 +101,8 @@ def time_limit(longest):
 
 def _comment(text, indent):
     '''A remark as lines of comments; whatever is in it cannot end the comment.'''
-    words, lines = re.sub(r'[\x00-\x1f\x7f\ud800-\udfff]', ' ', text).split(), ['#']
-    for word in words:
-        if lines[-1] != '#' and indent + len(lines[-1]) + 1 + len(word) > WIDTH:
-            lines.append('#')
-        lines[-1] += f' {word}'
-    return lines
+    words = re.sub(r'[\x00-\x1f\x7f\ud800-\udfff]', ' ', text).split()
+    return textwrap.wrap(' '.join(words), WIDTH - indent, initial_indent='# ', subsequent_indent='# ', break_long_words=False, break_on_hyphens=False)
 
 
 def _item(key, value, width):
@@ -131,7 +127,6 @@ def lines(entries, indent):
 
 def render(**parts):
     '''The site file from the template.'''
-    source = resources.files('plumbline').joinpath('detect/site_file.py.j2').read_text(encoding='utf-8')
-    template = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-                                  undefined=jinja2.StrictUndefined).from_string(source)
-    return template.render(lines=lines, **parts)
+    environment = jinja2.Environment(loader=jinja2.PackageLoader(__package__, '.'), trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+                                     undefined=jinja2.StrictUndefined)
+    return environment.get_template('site_file.py.j2').render(lines=lines, **parts)

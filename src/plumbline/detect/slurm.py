@@ -125,12 +125,6 @@ def _words(text):
     return [] if text in ('(null)', '') else re.split(r',(?![^(]*\))', text)
 
 
-def _configuration():
-    text = ask(['scontrol', 'show', 'config'])
-    pairs = (line.partition('=') for line in text.splitlines() if '=' in line)
-    return {key.strip(): value.strip() for key, _, value in pairs}
-
-
 def _without_copies(found):
     '''(partitions, remarks): of those with the same nodes one, Slurm's default if it is among them.'''
     kept: dict[str, Queue] = {}
@@ -206,7 +200,7 @@ def detect():
     :raises NoAnswer: if its controller does not answer.
     '''
     everything = queues(ask(['sinfo', '--noheader', '--exact', f'--format={_FORMAT}']))
-    configuration = _configuration()
+    configuration = dict(re.findall(r'^ *(\w+) *= *(.*\S)', ask(['scontrol', 'show', 'config']), re.MULTILINE))
     version = ask(['sinfo', '--version']).split()[-1]
     known, remarks = _without_copies(everything)
     # Without accounting there is no sacct, which ReFrame's scheduler of the name slurm asks.

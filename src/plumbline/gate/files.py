@@ -4,7 +4,6 @@ import difflib
 import fnmatch
 import math
 import re
-from pathlib import Path
 
 from plumbline import schemas, settings
 from plumbline.errors import PlumblineError
@@ -61,4 +60,4 @@ def of_partition(system, partition):
     :arg partition: ReFrame's; its extra ``expectations`` names the kind of its nodes, by default ``SYSTEM-PARTITION``.
     '''
     path = path_of(partition.extras.get('expectations', f'{system}-{partition.name}'))
-    return path, load(path) if Path(path).exists() else None
+    return path, load(path) if path.exists() else None

@@ -6,7 +6,7 @@ import tempfile
 import zipapp
 from pathlib import Path
 
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, saying_why
 from plumbline.gate.packed import main as gate
 from plumbline.store import atomic
 
@@ -57,7 +57,5 @@ def write(path, kinds, seconds=gate.SECONDS, python='/usr/bin/python3'):
         (folder / '__main__.py').write_text(_MAIN, encoding='utf-8')
         # -I: nothing of the environment, the current folder or the user's; -S: no site-packages, which may hang.
         zipapp.create_archive(folder, packed, interpreter=f'{python} -IS')
-        try:
+        with saying_why(path):
             atomic.write(path, packed.read_bytes(), 0o755)
-        except OSError as error:
-            raise PlumblineError(f'{path}: {error.strerror}') from None

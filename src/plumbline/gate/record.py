@@ -12,11 +12,11 @@ import re
 import socket
 from collections.abc import Iterable
 
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, saying_why
 from plumbline.gate import files
 from plumbline.gate.packed import compare, facts, main, reading, software
 from plumbline.gate.packed.compare import DRAIN, NOTE, WARN
-from plumbline.gate.packed.node import PATH, Node, natural
+from plumbline.gate.packed.node import Node, natural
 from plumbline.store import atomic
 
 #: What tells kinds of nodes apart, where it can be read, and that no part that fails changes.
@@ -88,13 +88,12 @@ _HEAD = '''\
 '''
 
 
-def read(packages: Iterable[str] = (), services: Iterable[str] = (), variables: Iterable[str] = (), path: str = PATH,
-         seconds: float = 60) -> reading.Found:
-    '''All facts of this node, with these packages, services and environment variables beside the usual ones.'''
+def read(packages: Iterable[str], services: Iterable[str], variables: Iterable[str], path: str) -> reading.Found:
+    '''All facts of this node that can be read within a minute, with these packages, services and environment variables beside the usual ones.'''
     node = Node(path=path, packages=sorted({*PACKAGES, *packages}), services=sorted({*SERVICES, *services}), variables=sorted(variables))
     found = software.mounted(node) or {}
     node.mounts = sorted(path for path in found if software.worth_recording(path, found))
-    return reading.read(facts.groups(node), seconds)
+    return reading.read(facts.groups(node), 60)
 
 
 def _entry(fact, before):
@@ -186,10 +185,8 @@ def _key(name):
 
 def write(path, content):
     '''Write the file, as a whole or not at all.'''
-    try:
+    with saying_why(path):
         atomic.write(path, text(content), 0o644, check=files.load)
-    except OSError as error:
-        raise PlumblineError(f'{path}: {error.strerror}') from None
 
 
 def unlike(content: dict, before: dict) -> list[str]:

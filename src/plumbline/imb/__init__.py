@@ -16,8 +16,7 @@ IMB prints for people and has no other output.  Its User Guide describes the col
 was found by running it: Intel's own 2021 binaries and builds of the public source with other MPIs (``tests/data/imb``).
 '''
 
-from plumbline.imb.layout import BENCHMARKS, SUITES, Column
 from plumbline.imb.samples import Case, samples
-from plumbline.imb.text import Output, Row, Table, outputs
+from plumbline.imb.text import Output, outputs
 
-__all__ = ['BENCHMARKS', 'SUITES', 'Case', 'Column', 'Output', 'Row', 'Table', 'outputs', 'samples']
+__all__ = ['Case', 'Output', 'outputs', 'samples']

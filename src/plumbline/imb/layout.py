@@ -10,27 +10,25 @@ class Column:
     '''A column of a table.
 
     :attr name: what it is called in :attr:`Row.values`.
-    :attr unit: ``bytes``, ``us``, ``MB/s`` (1e6 bytes per second), ``%`` or ``1``.
     :attr decimals: how many IMB prints.
     '''
     name: str
-    unit: str
     decimals: int = 2
 
 
 #: Heading -> column.
 COLUMNS = {
-    '#bytes': Column('bytes', 'bytes', 0),
-    '#repetitions': Column('repetitions', '1', 0),
-    't[usec]': Column('t', 'us'),
-    't_min[usec]': Column('t_min', 'us'),
-    't_max[usec]': Column('t_max', 'us'),
-    't_avg[usec]': Column('t_avg', 'us'),
-    't_ovrl[usec]': Column('t_ovrl', 'us'),
-    't_pure[usec]': Column('t_pure', 'us'),
-    't_CPU[usec]': Column('t_CPU', 'us'),
-    'overlap[%]': Column('overlap', '%'),
-    'Mbytes/sec': Column('bandwidth', 'MB/s'),
+    '#bytes': Column('bytes', 0),
+    '#repetitions': Column('repetitions', 0),
+    't[usec]': Column('t'),
+    't_min[usec]': Column('t_min'),
+    't_max[usec]': Column('t_max'),
+    't_avg[usec]': Column('t_avg'),
+    't_ovrl[usec]': Column('t_ovrl'),
+    't_pure[usec]': Column('t_pure'),
+    't_CPU[usec]': Column('t_CPU'),
+    'overlap[%]': Column('overlap'),
+    'Mbytes/sec': Column('bandwidth'),
 }
 
 _SIZED = ('#bytes', '#repetitions')

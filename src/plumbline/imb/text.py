@@ -32,7 +32,7 @@ class Row:
 
     :attr shape: the table it stands in (benchmark, mode, processes).
     :attr bytes: message length as IMB counts it; :obj:`None` for a barrier.
-    :attr values: name of a column -> number in its unit (:data:`COLUMNS`), ``repetitions`` among them.
+    :attr values: name of a column (:data:`COLUMNS`) -> number in the unit of its heading, ``repetitions`` among them.
     :attr line: where it stands in the text, from 1.
     '''
     shape: Shape

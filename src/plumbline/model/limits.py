@@ -8,6 +8,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -103,12 +104,7 @@ def mark_best(measurements: Iterable[dict]) -> None:
             record['best'] = True
 
 
-def variant(case: dict) -> str:
-    '''The usual key of a case in the result of :func:`of_limit`.'''
-    return case['variant']
-
-
-def of_limit(cases: Sequence[dict], key: Callable[[dict], Any] = variant) -> dict[Any, Paired]:
+def of_limit(cases: Sequence[dict], key: Callable[[dict], Any] = itemgetter('variant')) -> dict[Any, Paired]:
     '''What each kernel's variant reaches of the machine's own limit.
 
     The limit is the stream (role ``limit``) of the same number of threads and the same level whose median traffic rate is the highest; one stream for

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ def of_machine(paired: limits.Paired, subject: str | None, unjudged: str | None 
 
 
 def against_limit(group: Sequence[dict], agreement: Callable[[str, int], Sequence[float]],
-                  key: Callable[[dict], Any] = limits.variant) -> tuple[dict[Any, limits.Paired], list[str]]:
+                  key: Callable[[dict], Any] = itemgetter('variant')) -> tuple[dict[Any, limits.Paired], list[str]]:
     '''``of_limit`` of every kernel of a group, with the limit confirmed or raised by the cross-check.
 
     :arg group: records of one group, limit streams among them.

@@ -87,8 +87,7 @@ def read(path: str | Path, memory: int | None = None, threads: int = 1) -> list[
         pattern or key that is not supported, a value out of range, or more memory than there is.
     '''
     try:
-        with open(path, encoding='utf-8') as file:
-            text = file.read()
+        text = Path(path).read_text(encoding='utf-8')
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, 'strerror', None) or 'is no text file'
         raise PlumblineError(f"pattern file {path}: {why}; give a JSON file of Spatter's") from None
@@ -214,8 +213,7 @@ def _pattern(value: object, where: str) -> tuple[list[int], int | None]:
         raise PlumblineError(f'{where}: {value!r} is no pattern; give a list of indices or a text')
     if not found:
         raise PlumblineError(f'{where}: is empty; give at least one index')
-    if len(found) > LENGTH_MAX:
-        raise PlumblineError(f'{where}: has {len(found)} indices, and at most {LENGTH_MAX} are taken')
+    _few(len(found), where)
     for index in found:
         if not _is_whole(index, 0, INDEX_MAX):
             raise PlumblineError(f'{where}: index {index!r} must be a whole number from 0 to {INDEX_MAX}')

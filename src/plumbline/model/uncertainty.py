@@ -130,17 +130,17 @@ def effective_size(x: ArrayLike) -> float:
     return x.size * (1 - r) / (1 + r)
 
 
-def _rank(n: int, level: float) -> int:
-    '''The largest rank ``k`` whose interval x(k) .. x(n+1-k) covers with ``level``; 0 if none.'''
+def _rank(n: int) -> int:
+    '''The largest rank ``k`` whose interval x(k) .. x(n+1-k) covers with 95 %; 0 if none.'''
     from scipy import special  # not scipy.stats: importing that takes longer than ReFrame's own start
-    return int(np.searchsorted(special.bdtr(np.arange(n), n, 0.5), (1 - level) / 2, side='right'))
+    return int(np.searchsorted(special.bdtr(np.arange(n), n, 0.5), (1 - 0.95) / 2, side='right'))
 
 
-def median_interval(x: ArrayLike, level: float = 0.95) -> tuple[float, float]:
-    '''Distribution-free interval of the median, from order statistics.
+def median_interval(x: ArrayLike) -> tuple[float, float]:
+    '''Distribution-free 95 % interval of the median, from order statistics.
 
     The interval ``x(k) .. x(n+1-k)`` of n independent samples covers the median with probability ``1 - 2 P(B <= k - 1)``, B binomial (n, 1/2),
-    whatever their distribution; k is the largest rank for which that is at least ``level``.  Source: David and Nagaraja, Order Statistics, 3rd ed.,
+    whatever their distribution; k is the largest rank for which that is at least 95 %.  Source: David and Nagaraja, Order Statistics, 3rd ed.,
     section 7.1.
 
     Samples of one process drift together and are worth less than they number.  So k is computed for ``m`` samples, the integer part of
@@ -148,11 +148,10 @@ def median_interval(x: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     with coefficient 0 / 0.5 / 0.8: 24 samples 99 / 96 / 90 %, 50 samples 97 / 97 / 94 %; of 12 samples it is 98 / 93 / 83 %, because so few
     underestimate their own correlation.
 
-    With fewer than 6 effective samples no two of them reach 95 %: the interval is then
-    ``(min, max)``, which covers with less than ``level`` (5 samples: 94 %, 3: 75 %, 1: 0).
+    With fewer than 6 effective samples no two of them reach 95 %: the interval is then ``(min, max)``, which covers with less (5 samples: 94 %,
+    3: 75 %, 1: 0).
 
     :arg x: samples in the order of measuring, shape (n,).
-    :arg level: the probability to reach, in (0, 1).
     :returns: (low, high) in the unit of ``x``; NaN twice without samples or if one is not finite.
     '''
     x = np.asarray(x, dtype=float)
@@ -160,7 +159,7 @@ def median_interval(x: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     if not n or not np.isfinite(x).all():
         return (float('nan'), float('nan'))
     m = int(effective_size(x) + 1e-9)
-    k = _rank(m, level)
+    k = _rank(m)
     rank = max(1, int(k / (m + 1) * (n + 1) + 1e-9))
     ordered = np.sort(x)
     return (float(ordered[rank - 1]), float(ordered[n - rank]))

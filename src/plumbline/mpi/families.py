@@ -5,10 +5,9 @@ import itertools
 import re
 import signal
 from dataclasses import dataclass, field
-from importlib import resources
 
 from plumbline.errors import PlumblineError
-from plumbline.schemas.parsing import parse
+from plumbline.schemas.parsing import shipped
 
 
 @dataclass(frozen=True)
@@ -52,10 +51,8 @@ class Family:
 
         :arg cpus: of a node; :arg nodes: how many nodes.
         '''
-        if not self.rank_file:
-            return []
         lines = ' '.join(f'"{line}"' for line in self.rank_lines(cpus, nodes))
-        return [f"printf '%s\\n' {lines} > {self.rank_file['name']}"]
+        return [f"printf '%s\\n' {lines} > {self.rank_file['name']}"] if self.rank_file else []
 
     def rank_lines(self, cpus, nodes=1):
         '''The lines of the file of ranks; none where it needs none.'''
@@ -112,20 +109,15 @@ def _family(name, known):
 
 
 @functools.cache
-def _known():
-    return parse(resources.files('plumbline').joinpath('data/mpi.yaml').read_text(encoding='utf-8'))
-
-
-@functools.cache
 def families():
     '''Name -> :class:`Family`.'''
-    return {name: _family(name, known) for name, known in _known().items()}
+    return {name: _family(name, known) for name, known in shipped('mpi').items()}
 
 
 def _own(name, own, environment):
     '''A relative of a family, as the extra ``mpi`` of its environment says: the keys of ``data/mpi.yaml`` that differ; of
     ``transports`` those that do, and None for one that it has not.'''
-    known = _known()[name]
+    known = shipped('mpi')[name]
     unknown = sorted(set(own) - set(known) - {'rank_file', 'as_root'}) if isinstance(own, dict) else [own]
     if unknown:
         raise PlumblineError(f"the extra 'mpi' of the environment {environment} has {unknown[0]!r}: it says what differs from {name}, by the "

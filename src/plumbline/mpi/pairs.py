@@ -40,11 +40,13 @@ def matrices(record):
     return found
 
 
-def too_short(record):
-    '''The complaint about samples of single pairs that the clock cannot time, although those of all rounds may be long enough; or :obj:`None`.'''
-    shortest, least = record['pairs']['shortest'], records.CLOCK_TICKS * record['clock_resolution']
-    return None if shortest >= least else (f'{records.label(record)}: the shortest sample of a pair, {shortest:.3g} s, is below '
-                                           f'{records.CLOCK_TICKS} x the clock resolution')
+def too_short(record, shortest, part):
+    '''The complaint about samples of single parts that the clock cannot time, although those of all together may be long enough; or :obj:`None`.
+
+    :arg shortest: of a part, seconds; :arg part: what it is, a ``pair`` or a ``round``.
+    '''
+    return None if shortest >= records.CLOCK_TICKS * record['clock_resolution'] else (
+        f'{records.label(record)}: the shortest sample of a {part}, {shortest:.3g} s, is below {records.CLOCK_TICKS} x the clock resolution')
 
 
 def latency(record):

@@ -54,13 +54,6 @@ def rounds(record):
     return found
 
 
-def too_short(record):
-    '''The complaint about a sample of a single round that the clock cannot time; or :obj:`None`.'''
-    shortest, least = rounds(record).min(), records.CLOCK_TICKS * record['clock_resolution']
-    return None if shortest >= least else (f'{records.label(record)}: the shortest sample of a round, {shortest:.3g} s, is below '
-                                           f'{records.CLOCK_TICKS} x the clock resolution')
-
-
 def bandwidth(record):
     '''MB/s of a node in all rounds together, of each sample: what it sends, or, of an incast, what its target gets.'''
     found = rounds(record)

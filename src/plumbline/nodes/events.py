@@ -25,7 +25,7 @@ import time
 
 import polars as pl
 
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, saying_why
 from plumbline.settings import REPORTS
 from plumbline.store import atomic
 
@@ -127,7 +127,7 @@ def append(system, events):
         return
     file, now = path(system), time.time()
     text = ''.join(json.dumps({'at': now, **event}, allow_nan=False) + '\n' for event in events).encode()
-    try:
+    with saying_why(file, ': what happened to the nodes is not written down'):
         file.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666 if atomic.RESULT is None else atomic.RESULT)
         try:
@@ -138,8 +138,6 @@ def append(system, events):
             os.fsync(handle)
         finally:
             os.close(handle)
-    except OSError as error:
-        raise PlumblineError(f'{file}: {error.strerror}: what happened to the nodes is not written down') from None
     if written < len(text):
         raise PlumblineError(f'{file}: no room for what happened to the nodes: make some, and resume the sweep, or mark the nodes again')
 

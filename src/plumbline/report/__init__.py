@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from plumbline.analysis.lines import Line, NotMeasured, not_measured, verdict_lines
 from plumbline.analysis.session import Session
 from plumbline.errors import PlumblineError
 from plumbline.report.junit import junit
@@ -10,7 +9,7 @@ from plumbline.report.public import public
 from plumbline.report.table import render
 from plumbline.store import atomic
 
-__all__ = ['Line', 'NotMeasured', 'Session', 'junit', 'not_measured', 'render', 'verdict_lines', 'write']
+__all__ = ['Session', 'junit', 'render', 'write']
 
 
 def write(session, destination, losses=(), to_strangers=False):

@@ -7,6 +7,7 @@ import operator
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.colors import hex_to_rgb
 from plotly.subplots import make_subplots
 
 from plumbline.model import quantity, records as model
@@ -54,21 +55,32 @@ def plain_text(text):
 
 def add_curves(figure, series, over=operator.itemgetter('size'), letter='N'):
     '''Median rate and quartiles for each (name, records), over the size or what else ``over`` finds in a record.'''
-    for (name, records), look in zip(series, itertools.cycle(SERIES)):
-        points = {over(r): quartiles(rates(r)) for r in sorted(records, key=over)}
-        _add_line(figure, name, look, points, letter + ' = %{x:,}: %{y:.3g} GB/s')
+    add_points(figure, {name: {over(r): quartiles(rates(r)) for r in records} for name, records in series}, 'GB/s', f'{letter} = ')
 
 
-def _add_line(figure, name, look, points, hover):
-    '''Medians of {x: quartiles}, in the order given, and a band from quartile to quartile.'''
-    colour, symbol, dash = look
-    x = list(points)
-    low, middle, high = np.array(list(points.values())).T
-    figure.add_scatter(x=x + x[::-1], y=np.concatenate([high, low[::-1]]), fill='toself', mode='none', fillcolor=_faint(colour), hoverinfo='skip',
-                       showlegend=False, legendgroup=name)
-    figure.add_scatter(x=x, y=middle, name=plain_text(name), legendgroup=name, mode='lines+markers',
-                       line={'color': colour, 'dash': dash, 'width': 1.8}, marker={'symbol': symbol, 'size': 6},
-                       hovertemplate=hover + '<extra>' + plain_text(name) + '</extra>')
+def add_points(figure, curves, unit, before=''):
+    '''Median of each curve, {name: {x: quartiles}}, and a band from quartile to quartile; ``before``: what stands before an x.'''
+    for (name, points), (colour, symbol, dash) in zip(curves.items(), itertools.cycle(SERIES)):
+        x = sorted(points)
+        low, middle, high = np.array([points[at] for at in x]).T
+        figure.add_scatter(x=x + x[::-1], y=np.concatenate([high, low[::-1]]), fill='toself', mode='none',
+                           fillcolor='rgba({},{},{},0.14)'.format(*hex_to_rgb(colour)), hoverinfo='skip', showlegend=False, legendgroup=name)
+        figure.add_scatter(x=x, y=middle, name=plain_text(name), legendgroup=name, mode='lines+markers',
+                           line={'color': colour, 'dash': dash, 'width': 1.8}, marker={'symbol': symbol, 'size': 6},
+                           hovertemplate=before + '%{x:,}: %{y:.3g} ' + unit + '<extra>' + plain_text(name) + '</extra>')
+
+
+def log_curves(height, curves, unit, across, up, text=str):
+    '''Curves as of :func:`add_points` on logarithmic axes with these titles, and a tick at each x.
+
+    :arg text: function x -> what its tick says.
+    '''
+    figure = empty(height)
+    add_points(figure, curves, unit)
+    ticks = sorted({x for points in curves.values() for x in points})
+    figure.update_xaxes(type='log', title=across, tickvals=ticks, ticktext=list(map(text, ticks)))
+    log_values(figure, curves, up)
+    return figure
 
 
 def add_limits(figure, points):
@@ -112,9 +124,9 @@ def efficiency(curves):
     return figure
 
 
-def _stacked(heights, row, top):
-    '''Panels above each other, each of as many rows as ``heights`` says; row and top margin in pixels.'''
-    between, below = 52, 52     # the ticks' labels, and the next panel's heading or the axis's title
+def _stacked(heights, top):
+    '''Panels above each other, each of as many rows as ``heights`` says; top margin in pixels.'''
+    row, between, below = 34, 52, 52     # the latter two: the ticks' labels, and the next panel's heading or the axis's title
     area = row * sum(heights) + between * (len(heights) - 1)
     spacing = between / area if len(heights) > 1 else 0
     figure = make_subplots(rows=len(heights), cols=1, row_heights=heights, vertical_spacing=spacing)
@@ -126,7 +138,7 @@ def _stacked(heights, row, top):
 def bars(panels):
     '''Rates side by side, one panel for each (heading, kernel records, limit as by :func:`readings.limit_of`).'''
     heights = [len(series_of(kernels)) for _, kernels, _ in panels]
-    figure = _stacked(heights, row=34, top=26)
+    figure = _stacked(heights, top=26)
     for row, panel in enumerate(panels, 1):
         _add_bars(figure, {'row': row, 'col': 1}, *panel)
     figure.update_xaxes(title='bandwidth (GB/s)', row=len(panels), col=1)
@@ -174,7 +186,7 @@ def log_dots(panels):
     '''Rates over decades: a panel for each (heading, {series: {row: quartiles in GB/s}}), rows in the order of their coming.'''
     rows = {heading: list(dict.fromkeys(row for points in series.values() for row in points)) for heading, series in panels}
     heights = [len(found) for found in rows.values()]
-    figure = _stacked(heights, row=34, top=46)
+    figure = _stacked(heights, top=46)
     looks = dict(zip(dict.fromkeys(name for _, series in panels for name in series), itertools.cycle(SERIES)))
     everything = [rate for _, series in panels for points in series.values() for three in points.values() for rate in three]
     shown = set()
@@ -200,7 +212,7 @@ def stacked_bars(panels, parts, unit):
 
     :arg parts: part -> (name, colour, pattern), in the order of stacking.
     '''
-    figure = _stacked([len(bars) for _, bars, _ in panels], row=34, top=72)
+    figure = _stacked([len(bars) for _, bars, _ in panels], top=72)
     figure.update_layout(barmode='relative', legend={'y': 1 + 28 / figure.layout.height})
     for number, (heading, bars, wholes) in enumerate(panels, 1):
         at, names = {'row': number, 'col': 1}, list(map(plain_text, bars))
@@ -223,17 +235,6 @@ def stacked_bars(panels, parts, unit):
 def gigabytes(rate):
     '''A rate in GB/s as text, in the unit that suits it.'''
     return quantity.amount(rate / GIGA, 'MB/s')
-
-
-def _faint(colour):
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f'rgba({red},{green},{blue},0.14)'
-
-
-def add_points(figure, curves, unit):
-    '''Median and quartiles of each curve: {name: {x: quartiles}}.'''
-    for (name, points), look in zip(curves.items(), itertools.cycle(SERIES)):
-        _add_line(figure, name, look, dict(sorted(points.items())), '%{x:,}: %{y:.3g} ' + unit)
 
 
 def add_sizes(figure, caches, among, each=1):

@@ -44,12 +44,7 @@ def losses(root, history, of=None, known=None):
 
     :arg root: the archive's folder; :arg history: :class:`plumbline.analysis.history.History`; :arg of, known: as of :func:`lasting`.
     '''
-    return [of_loss(root, history.system, one) for one in lasting(history, of, known)]
-
-
-def of_loss(root, system, found):
-    '''The :class:`Loss` of a :class:`plumbline.analysis.history.Lasting`.'''
-    return Loss(found.course.title, _lasting(found, differences(root, system, found.before, found.begin)))
+    return [Loss(one.course.title, _lasting(one, differences(root, history.system, one.before, one.begin))) for one in lasting(history, of, known)]
 
 
 @functools.lru_cache(maxsize=32)        # what is lost at once is told of each subsystem

@@ -9,10 +9,9 @@ import numpy as np
 import polars as pl
 
 from plumbline.analysis import counts
-from plumbline.analysis.history import lasting
 from plumbline.model import changes, grouping, quantity, registry, verdict
 from plumbline.report.document import MARKS, packed, render
-from plumbline.report.history import KEY, differences, heading, numbers, of_loss, when
+from plumbline.report.history import KEY, differences, heading, losses, numbers, when
 from plumbline.report.variance import labels
 
 #: More values than these would make a page too large to open: neighbouring sessions become one point.
@@ -37,26 +36,25 @@ def page(root, history, known):
         steps = changes.steps(course.values, prior, changes.RATE)
         found += [(one.chance, course.sessions[one.begin - 1], course.sessions[one.begin], course.name, course.kind, one.change) for one in steps]
         values = dict(zip(course.sessions, course.values))
-        drawn.append(_row(f'{course.name}: {course.kind}', 'of usual', course.sessions, values, {}, steps, (course.values, prior), together, number)
+        drawn.append(_row(f'{course.name}: {course.kind}', 'of usual', values, {}, steps, prior, together, number)
                      | {'last': quantity.change(course.values[-1] - 1), 'metrics': course.metrics})
     metrics = []
     for key, series in history.metrics.items():
         steps = changes.steps(list(series.values.values()), series.prior, changes.RATE)
         sessions = list(series.values)
         found += [(one.chance, sessions[one.begin - 1], sessions[one.begin], names[key], '', one.change) for one in steps]
-        metrics.append(_row(names[key], series.unit, sessions, series.values, series.bands, steps,
-                            (list(series.values.values()), series.prior), together, number)
+        metrics.append(_row(names[key], series.unit, series.values, series.bands, steps, series.prior, together, number)
                        | {'last': quantity.amount(series.values[sessions[-1]], series.unit), 'verdict': series.verdicts[sessions[-1]]})
     trends = {'sessions': list(map(when, history.sessions)), 'trends': _rounded([row.pop('trend') for row in drawn + metrics])}
     return render(
         'history.html.j2', figures=True, packed_trends=packed(json.dumps(trends, separators=(',', ':'))), history=history,
-        heading=list(heading(history)), losses=[of_loss(root, history.system, one) for one in lasting(history, known=known)],
+        heading=list(heading(history)), losses=losses(root, history, known=known),
         courses=drawn, metrics=metrics, steps=_steps(root, history, found), weeks=_calendar(history), together=together, key=KEY)
 
 
-def _row(name, unit, sessions, values, bands, steps, known, together, number):
+def _row(name, unit, values, bands, steps, prior, together, number):
     '''A line of a table and the trend that it opens.'''
-    count, scatter, sees = numbers(*known)
+    sessions, (count, scatter, sees) = list(values), numbers(list(values.values()), prior)
     return {'name': name, 'count': count, 'scatter': scatter, 'sees': sees,
             'steps': [f'{quantity.change(one.change)} at {when(sessions[one.begin])}' for one in steps],
             'trend': _trend(unit, values, bands, [one.begin for one in steps], together, number)}
@@ -73,7 +71,7 @@ def _trend(unit, values, bands, steps, together, number):
     if bands:
         low, high = np.array([bands[session] for session in values]).T
         drawn |= {'low': _points(factor * low, together, np.min), 'high': _points(factor * high, together, np.max)}
-    return {'unit': shown or ('of usual' if unit == 'of usual' else 'ratio'), 'x': numbers[::together].tolist(), **drawn, 'levels': levels}
+    return {'unit': shown or 'ratio', 'x': numbers[::together].tolist(), **drawn, 'levels': levels}
 
 
 def _points(values, together, gathered):
@@ -102,7 +100,7 @@ def _steps(root, history, found):
 def _calendar(history):
     '''Weeks, the latest first: (Monday, [day or None] * 7); a day has its date, its worst verdict, and what its sessions judged.'''
     weeks: dict[datetime.date, list] = {}
-    days = ((datetime.date.fromisoformat(f'{session[:4]}-{session[4:6]}-{session[6:8]}'), session) for session in history.verdicts)
+    days = ((datetime.date.fromisoformat(when(session)[:10]), session) for session in history.verdicts)
     for day, sessions in grouping.by_key(days).items():
         tallies: dict[str, Counter] = {question: Counter() for question in registry.EVIDENCE}
         for session in sessions:

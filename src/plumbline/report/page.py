@@ -1,12 +1,13 @@
 """The HTML page of a session: one file, no requests (the page's own content policy forbids them)."""
 
-from typing import Any
+import itertools
 
 from plumbline.analysis import lines, machine_state, outline, subsystems
 from plumbline.analysis.gathered import MOST_NODES, gathered
 from plumbline.model import quantity, records
 from plumbline.report import download, environments, figures
 from plumbline.report.document import embedded, render
+from plumbline.report.figures.common import not_drawn
 from plumbline.report.figures.overview import overview
 from plumbline.report.figures.roofline import roofline
 from plumbline.report.readings import grouped
@@ -27,9 +28,7 @@ def page(session, losses=()):
     per_check, total = machine_state.time_rows(session.cases, session.info)
     groups = gathered(verdicts)
     saved, complete = download.table([line for group in groups for line in group.lines])
-    firsts = [0]
-    for group in groups:
-        firsts.append(firsts[-1] + len(group.lines))
+    firsts = itertools.accumulate((len(group.lines) for group in groups), initial=0)
     worst = len(groups) if len(groups) <= MOST_LINES else min(MOST_LINES, sum(group.line.verdict not in _FOLDED for group in groups))
     commands = subsystems.again(verdicts, judged)
     return render('page.html.j2', figures=any(item['data'] for item in small + drawn), download=saved if verdicts else None, head=_head(rows),
@@ -66,7 +65,13 @@ def results(session):
 
 
 def _drawn(found):
-    return [{'title': title, 'caption': caption, 'table': None, 'data': embedded(figure), 'words': words} for title, caption, figure, *words in found]
+    '''What the template shows of (title, caption, drawing, words...): plotly's JSON of a figure, a table, or neither.'''
+    drawn = []
+    for title, caption, drawing, *words in found:
+        table = drawing if isinstance(drawing, figures.Table) else None
+        drawn.append({'title': title, 'caption': caption, 'table': table, 'data': None if drawing is None or table else embedded(drawing),
+                      'words': words})
+    return drawn
 
 
 def _compared(details):
@@ -78,15 +83,10 @@ def _compared(details):
 
 def _figures(details, ran):
     """For each check that has figures and ran: title, caption, and plotly's JSON or a table, or neither."""
-    drawn: list[dict[str, Any]] = []
+    drawn = []
     for check in (check for check in figures.FIGURES if check in ran):
         own = [detail for detail in details if detail['check'] == check]
-        if not own:
-            drawn.append({'title': check, 'caption': 'Not drawn: this check left no result in this session.', 'data': None, 'table': None})
-            continue
-        for title, caption, drawing in figures.of_check(check, own):
-            table = drawing if isinstance(drawing, figures.Table) else None
-            drawn.append({'title': title, 'caption': caption, 'table': table, 'data': None if drawing is None or table else embedded(drawing)})
+        drawn += _drawn(figures.of_check(check, own) if own else [not_drawn(check, 'this check left no result in this session')])
     return drawn
 
 

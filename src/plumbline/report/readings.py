@@ -78,17 +78,12 @@ def series_of(kernels):
     return sorted(series.items(), key=lambda item: not item[0].startswith('plain'))
 
 
-def plain_of(records):
-    '''The first record of the variant plain; None without one.'''
-    return next((r for r in records if r['role'] == 'kernel' and r['variant'] == 'plain'), None)
-
-
 def limit_curve(records):
     '''Sorted (size of the kernel, limit in GB/s, limit with write-allocate or None) of each group.'''
     points = []
-    for group in {r['group'] for r in records}:
-        members = [r for r in records if r['group'] == group]
-        best, plain = limit_of(members), plain_of(members)
+    for _, members in grouped(records, lambda r: r['group']):
+        best = limit_of(members)
+        plain = next((r for r in members if r['role'] == 'kernel' and r['variant'] == 'plain'), None)
         if best:
             points += [
                 (size, best[0], best[0] * plain['bytes'] / plain['traffic'] if plain else None)

@@ -1,5 +1,6 @@
 '''What is explained of the variance: the terminal's table and a page; what stays unexplained is on top.'''
 
+from plumbline.analysis.answers import some
 from plumbline.analysis.variance import LEVELS, cv
 from plumbline.model import quantity
 from plumbline.report.grid import grid
@@ -66,9 +67,8 @@ def remarks(samples, found):
         yield f'Skipped, for values that have no logarithm: {_few(samples.unfit)}.'
 
 
-def _few(keys, most=4):
-    told = [f'{key.case} {key.metric}' for key in keys]
-    return ', '.join(told[:most]) + (f' and {len(told) - most} more' if len(told) > most else '')
+def _few(keys):
+    return some([f'{key.case} {key.metric}' for key in keys], 4)
 
 
 def render(samples, found, console):

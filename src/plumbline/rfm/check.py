@@ -4,7 +4,7 @@ A check states its question in its docstring, its parameters, its options and it
 ``judging.py``.  The hooks follow ReFrame's pipeline.
 '''
 
-import os
+from pathlib import Path
 
 from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError, SanityError
@@ -267,11 +267,8 @@ class NativeCheck(ProgramCheck):
 
     def disassembly(self):
         '''What the build fixture wrote of the program's code (:mod:`plumbline.system.codegen`); empty without objdump.'''
-        path = self.built(self.program) + '.asm'
-        if not os.path.exists(path):
-            return ''
-        with open(path) as file:
-            return file.read()
+        path = Path(self.built(self.program) + '.asm')
+        return path.read_text() if path.exists() else ''
 
     @run_after('sanity')
     def read_simd_widths(self):

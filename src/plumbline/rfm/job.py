@@ -1,6 +1,5 @@
 '''What all jobs have in common, whatever runs them: a known end, and nobody else's binding.'''
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -158,10 +157,9 @@ class Job(RegressionTestPlugin):
 
     def write_file(self, name, text):
         '''Write a file into the folder that the job starts in.'''
-        path = os.path.join(self.stagedir, name)
+        path = Path(self.stagedir, name)
         try:
-            with open(path, 'w', encoding='utf-8') as file:
-                file.write(text)
+            path.write_text(text, encoding='utf-8')
         except OSError as error:
             raise ReframeError(f'{path}: cannot be written: {error.strerror}; make room there, or name another folder with -s') from None
 
@@ -214,11 +212,10 @@ class Job(RegressionTestPlugin):
 
     def output(self, stream='stdout', job=None):
         '''What the job, or another of the test's jobs, wrote to ``stdout`` or ``stderr``; nothing if it did not start.'''
-        path = os.path.join(self.stagedir, getattr(job or self.job, stream))
-        if not os.path.exists(path):
+        path = Path(self.stagedir, getattr(job or self.job, stream))
+        if not path.exists():
             return ''
-        if os.path.getsize(path) > LARGEST_OUTPUT:
-            raise SanityError(f'{path}: {quantity.size(os.path.getsize(path))} were printed, and at most {quantity.size(LARGEST_OUTPUT)} are '
-                              'read: look at its first lines')
-        with open(path, encoding='utf-8', errors='replace') as file:
-            return file.read()
+        if (size := path.stat().st_size) > LARGEST_OUTPUT:
+            raise SanityError(f'{path}: {quantity.size(size)} were printed, and at most {quantity.size(LARGEST_OUTPUT)} are read: look at its '
+                              'first lines')
+        return path.read_text(encoding='utf-8', errors='replace')

@@ -111,19 +111,16 @@ class LimitedCheck(NativeCheck):
     cross_check = fixture(likwid_bench, scope='environment')
 
     def agreement(self, level, threads):
-        confirmed = self.cross_check_best(level, threads)
-        found = bench_output.agreement(self.plumbline.cross_check, level, threads)
-        if confirmed and not found:
-            self.note(f'{level}, {threads} threads: not compared with likwid-bench: our limit streams did not run beside it')
-        return found
-
-    def cross_check_best(self, level, threads):
         if self.plumbline.cross_check is result.UNSET:
             samples, reason = self.cross_check.samples()
             self.plumbline.cross_check, self.plumbline.cross_check_reason = samples, reason
             if reason:
                 self.note(reason)
-        best = bench_output.cross_check_best(self.plumbline.cross_check, level, threads)
-        if best is None and self.plumbline.cross_check is not None:
+        samples = self.plumbline.cross_check
+        best = bench_output.cross_check_best(samples, level, threads)
+        found = bench_output.agreement(samples, level, threads)
+        if best is None and samples is not None:
             self.note(f'{level}, {threads} threads: not confirmed by likwid-bench, which did not measure there')
-        return best and best['traffic_rate']
+        elif best and not found:
+            self.note(f'{level}, {threads} threads: not compared with likwid-bench: our limit streams did not run beside it')
+        return found

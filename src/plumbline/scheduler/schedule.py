@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, saying_why
 from plumbline.settings import CODE, HOME, KEPT, MODES, ROOT
 from plumbline.store import atomic
 from plumbline.system import trust
@@ -152,22 +152,18 @@ def write(mode, config, folder, options=()):
 
 def _keep_to_ourselves(folder):
     '''The folder is its owner's alone: whoever can open the lock can hold it, and logs have command lines in them.'''
-    try:
+    with saying_why(f'{folder}: cannot be written, or made ours alone', '; --folder names another folder'):
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             os.fchmod(handle, 0o700)
         finally:
             os.close(handle)
-    except OSError as error:
-        raise PlumblineError(f'{folder}: cannot be written, or made ours alone: {error.strerror}; --folder names another folder') from None
 
 
 def _put(path, text, permissions=0o644):
-    try:
+    with saying_why(f'{path}: cannot be written', '; --folder names another folder'):
         return atomic.write(path, text, permissions)
-    except OSError as error:
-        raise PlumblineError(f'{path}: cannot be written: {error.strerror}; --folder names another folder') from None
 
 
 def cron(script, when):

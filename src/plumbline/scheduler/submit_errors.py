@@ -2,9 +2,8 @@
 
 import functools
 import re
-from importlib import resources
 
-from plumbline.schemas.parsing import parse
+from plumbline.schemas.parsing import shipped
 
 #: ReFrame's account of a command that failed, of a job that it cancelled for its reason to wait, and of a command that is missing.
 _FAILED = re.compile(r"command '(?P<command>\S+)[^']*' (?P<how>failed with exit code \d+|timed out after \d+s)")
@@ -18,8 +17,7 @@ _PREAMBLE = re.compile(r'^\w+: (?:error|fatal): (?:Batch job submission failed: 
 
 @functools.cache
 def _known():
-    text = resources.files('plumbline').joinpath('data/scheduler_errors.yaml').read_text()
-    return [(re.compile(entry['says'], re.IGNORECASE), entry['fix']) for entry in parse(text)]
+    return [(re.compile(entry['says'], re.IGNORECASE), entry['fix']) for entry in shipped('scheduler_errors')]
 
 
 def _fix(said):

@@ -1,7 +1,9 @@
 '''YAML as data: what two readers could understand differently is refused.'''
 
 import contextlib
+import functools
 import re
+from importlib import resources
 from pathlib import Path
 from typing import ClassVar
 
@@ -79,6 +81,12 @@ def parse(text):
     :raises yaml.YAMLError: if it is none.
     '''
     return yaml.load(text, Loader=_CoreLoader)
+
+
+@functools.cache
+def shipped(name):
+    '''What ``data/NAME.yaml`` of this package holds.'''
+    return parse(resources.files('plumbline').joinpath(f'data/{name}.yaml').read_text(encoding='utf-8'))
 
 
 def text_of_yaml(path):

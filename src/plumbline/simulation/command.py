@@ -90,8 +90,8 @@ def answer(path, application, processes, latency, size, iterations, published, s
     :raises PlumblineError: for bad input, or where SimGrid is not there.
     '''
     where = network.load(path)
-    if application not in program.ITERATIONS:
-        raise PlumblineError(f"--application {application}: there are {', '.join(program.ITERATIONS)}")
+    if application not in program.APPLICATIONS:
+        raise PlumblineError(f"--application {application}: there are {', '.join(program.APPLICATIONS)}")
     if sensitivity and not published:
         raise PlumblineError('--sensitivity: it is that of the published table; give --published as well')
     where.rate_of(application)

@@ -8,15 +8,15 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, saying_why
 from plumbline.settings import REPORTS, ROOT
 from plumbline.simulation import platform_file
 
 #: Where the command line builds the program and leaves what it gave to SimGrid.
 FOLDER = REPORTS / 'simulation'
 
-#: Applications, with the iterations of which each is asked for: all iterations are alike, and per cent of time does not depend on their number.
-ITERATIONS = {'cg': 1, 'cg-doubling': 1, 'sp': 1}
+#: What can be simulated.
+APPLICATIONS = ('cg', 'cg-doubling', 'sp')
 
 _QUIET = ('--log=root.thresh:error',)
 
@@ -91,14 +91,14 @@ def run(program, network, application, processes, folder, size='A', iterations=N
     :arg program: what :func:`build` returned.
     :arg network: a :class:`network.Network`.
     :arg folder: where platform and host file are written, one folder for each run.
-    :arg iterations: of the application; by default those of :data:`ITERATIONS`.
+    :arg iterations: of the application; by default one: all are alike, and per cent of time does not depend on their number.
     :arg time_limit: s, real ones.
     :returns: :class:`Outcome`.
     :raises PlumblineError: where the network has too few nodes, the application refuses, its result is wrong, or the run does not end in time.
     '''
     what = f'{application} of size {size} on {processes} simulated processes'
     found = printed(what, network, processes, network.rate_of(application), Path(folder), [
-        program, application, size, str(iterations or ITERATIONS.get(application, 1)),
+        program, application, size, str(iterations or 1),
         *(f'{us * 1e-6:.17g}' for us in (network.delay, network.sum_delay, 1 / network.copy_rate))], time_limit)
     if not found['valid']:
         raise PlumblineError(f"{what}: its result is wrong: error {found['error']}, tolerance {found['tolerance']}; the simulation proves nothing")
@@ -115,12 +115,10 @@ def printed(what, network, processes, rate, folder, words, time_limit=1800):
     :raises PlumblineError: as of :func:`run`; a result that is wrong is the caller's to find.
     '''
     xml = platform_file.platform_xml(network, network.nodes_for(processes), rate)
-    try:
+    with saying_why(folder, '; choose a folder that you may write'):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / 'platform.xml').write_text(xml, encoding='utf-8')
         (folder / 'hosts.txt').write_text(platform_file.host_file(network, processes), encoding='utf-8')
-    except OSError as error:
-        raise PlumblineError(f'{folder}: {error.strerror}; choose a folder that you may write') from None
     command = ['smpirun', '-no-privatize', '-np', str(processes), '-platform', str(folder / 'platform.xml'),
                '-hostfile', str(folder / 'hosts.txt'), *platform_file.settings(network), *_QUIET, *map(str, words)]
     try:
@@ -142,11 +140,9 @@ def run_all(program, cases, folder, size='A', iterations=None):
     :returns: list of :class:`Outcome`, in the order of the cases.
     :raises PlumblineError: as :func:`run`, of the first case that cannot be.
     '''
+    def simulated(number):
+        network, application, processes = cases[number]
+        return run(program, network, application, processes, Path(folder) / f'run-{number}', size, iterations)
+
     with concurrent.futures.ThreadPoolExecutor(workers()) as pool:
-        waiting = [pool.submit(run, program, network, application, processes, Path(folder) / f'run-{number}', size, iterations)
-                   for number, (network, application, processes) in enumerate(cases)]
-        try:
-            return [one.result() for one in waiting]
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+        return list(pool.map(simulated, range(len(cases))))     # which begins no more after one that cannot be

@@ -1,6 +1,5 @@
 '''Questions to the simulation: how much of the time is communication, and what does more latency cost.'''
 
-import functools
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,17 +8,10 @@ import polars as pl
 
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity
-from plumbline.schemas.parsing import parse
+from plumbline.schemas.parsing import shipped
 from plumbline.simulation import program
 
-_PUBLISHED = Path(__file__).parent.parent / 'data' / 'latency_sensitivity.yaml'
-
 _MOST_OVERHEAD = 1e4        # us
-
-
-@functools.cache
-def _all_published():
-    return parse(_PUBLISHED.read_text(encoding='utf-8'))
 
 
 def published(application):
@@ -28,7 +20,7 @@ def published(application):
     :returns: data frame ``processes``, ``latency`` (us), ``published`` (per cent), a row for each cell.
     :raises PlumblineError: where there is no table of it.
     '''
-    tables = _all_published()
+    tables = shipped('latency_sensitivity')
     if application not in tables:
         raise PlumblineError(f"{application}: no table of it was published; there are {', '.join(sorted(tables))}")
     table = tables[application]
@@ -39,7 +31,7 @@ def published(application):
 
 def source_of(application):
     '''Where the table of an application is from.'''
-    return _all_published()[application]['source']
+    return shipped('latency_sensitivity')[application]['source']
 
 
 def with_latency(network, latency):
@@ -76,20 +68,19 @@ def efficiency(cells):
     return cells.with_columns(efficiency=100 * work.sort_by('processes').first().over('latency') / work)
 
 
-def wide(cells, value='percent'):
+def wide(cells, value):
     '''A table to read: processes down, latencies across.'''
     return cells.pivot(on='latency', index='processes', values=value)
 
 
 def root(function, target, least, most, tolerance):
-    '''x with function(x) = target, for a function that grows and is costly.
+    '''x with function(x) = target, for a function that grows, is costly, and remembers what it has given.
 
     :returns: x, whose value is within ``tolerance`` of the target; ``least`` where the function is above it there already.
     :raises ValueError: where it is below the target at ``most`` still.
     '''
     from scipy import optimize  # here: importing it takes longer than most answers
 
-    @functools.cache
     def off(x):
         difference = function(x) - target
         return 0.0 if abs(difference) <= tolerance else difference      # near enough ends the search
@@ -249,18 +240,15 @@ def sensitivity(simulated, network, application, folder, overhead):
         yield name, source, value, found
 
 
-def falls(predicted, within=0.0):
-    '''Where per cent falls although latency or processes grow: a list of lines, empty where all is monotone.
-
-    :arg within: points by which it may.
-    '''
+def falls(predicted):
+    '''Where per cent falls although latency or processes grow: a list of lines, empty where all is monotone.'''
     found = []
     for fixed, grows, unit in (('processes', 'latency', 'us'), ('latency', 'processes', 'processes')):
         for (kept,), group in predicted.sort(grows).group_by(fixed, maintain_order=True):
             values = group['percent'].to_list()
             found += [f'{fixed} {kept:g}: {b:.2f} % at {after:g} {unit}, {a:.2f} % at {before:g}'
                       for a, b, before, after in zip(values, values[1:], group[grows], group[grows][1:])
-                      if b < a - within]
+                      if b < a]
     return found
 
 

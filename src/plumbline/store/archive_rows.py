@@ -24,8 +24,8 @@ _MEASURED_NOTHING = 'measured nothing: the test passed without a metric'
 BY_REFRAME = 'ReFrame'
 
 _SANITY_ALONE = 'its sanity check passed, by ReFrame; it measures nothing'
-_COPIED = ('system', 'partition', 'environ', 'result', 'fail_phase', 'fail_reason', 'time_total',
-           'time_setup', 'time_compile', 'time_run', 'time_sanity', 'time_performance')
+_PHASES = ('time_setup', 'time_compile', 'time_run', 'time_sanity', 'time_performance')
+_COPIED = ('system', 'partition', 'environ', 'result', 'fail_phase', 'fail_reason', 'time_total', *_PHASES)
 
 #: ReFrame's options that run a whole session again and again.
 REPEATED = re.compile(r'\s--(rer|dur)')
@@ -35,11 +35,6 @@ _RERUNS = re.compile(r'\s--rer\w*[= ](\d+)')
 _CUT_OFF = 'aborted due to RunSessionTimeout'
 
 _OTHER_ENDS = {'xpass': 'passed although ReFrame was told to expect a failure; remove the expectation', 'abort': 'aborted before its end'}
-
-
-def check_of(case: dict) -> str:
-    '''The class name of a test case: ReFrame's display name up to the first blank.'''
-    return case['name'].split(' ')[0]
 
 
 def is_foreign(case: dict) -> bool:
@@ -200,9 +195,6 @@ def _end_row(case: dict, result: Result, wrong: str | None, metrics: list[dict],
     return {'verdict': verdict.UNSTABLE if doubted else verdict.FAIL, 'reason': reason}
 
 
-_PHASES = ('time_setup', 'time_compile', 'time_run', 'time_sanity', 'time_performance')
-
-
 def _times(case: dict) -> dict[str, float]:
     '''How long the job ran, and all phases together, seconds.
 
@@ -239,7 +231,8 @@ def case_rows(case: dict, run: int, failed: Collection[str] = frozenset(), told:
     result = Result.of_json(payload)
     base = {key: case.get(key) for key in _COPIED}
     display_name, its = parameters.of_display_name(case.get('display_name') or case['name'])
-    base.update(test=case['unique_name'], check=check_of(case), display_name=display_name, parameters=json.dumps(its), run=run,
+    # The class name is ReFrame's display name up to the first blank.
+    base.update(test=case['unique_name'], check=case['name'].split(' ')[0], display_name=display_name, parameters=json.dumps(its), run=run,
                 fixture=bool(case.get('fixture')), foreign=None if case['unique_name'] in ours else True, hostname=_nodes(case, result),
                 processor=processor.name(result.of_machine),
                 timed_seconds=known(result.timed_seconds), level=known(result.level), threads=known(result.threads),

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, saying_why
 from plumbline.system import trust
 
 #: Seconds that the command may take.
@@ -45,11 +45,9 @@ def run(option, command, said, notice, later, patience=PATIENCE):
         path.write_text(json.dumps(notice, indent=1), encoding='utf-8')
         # Its output goes into a file: a child that it leaves behind could hold a pipe open for ever.
         with open(Path(folder) / 'output', 'w+', encoding='utf-8', errors='replace') as output:
-            try:
+            with saying_why(f'{option} {called[0]}: cannot be started'):
                 process = subprocess.Popen(called, stdin=subprocess.PIPE, stdout=output, stderr=output, text=True, start_new_session=True,
                                            env={**os.environ, 'PLUMBLINE_NOTICE': str(path)})
-            except OSError as error:
-                raise PlumblineError(f'{option} {called[0]}: cannot be started: {error.strerror}') from None
             try:
                 process.communicate(said, timeout=patience)
             except subprocess.TimeoutExpired:

@@ -9,9 +9,8 @@ import os
 import re
 import shutil
 from dataclasses import dataclass
-from importlib import resources
 
-from plumbline.schemas.parsing import parse
+from plumbline.schemas.parsing import shipped
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,7 @@ class Toolchain:
 @functools.cache
 def toolchains():
     '''Name -> :class:`Toolchain`.'''
-    text = resources.files('plumbline').joinpath('data/toolchains.yaml').read_text(encoding='utf-8')
-    return {name: Toolchain(name, **known) for name, known in parse(text).items()}
+    return {name: Toolchain(name, **known) for name, known in shipped('toolchains').items()}
 
 
 def found():

@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, saying_why
 from plumbline.model import quantity
 from plumbline.store import atomic
 from plumbline.system.topology import cpu_list
@@ -57,11 +57,8 @@ def read(file):
 
 def write(file, node):
     '''Write a topology, as a whole or not at all.'''
-    file = Path(file)
-    try:
+    with saying_why(file):
         atomic.write(file, json.dumps(node, indent=1) + '\n', 0o644)
-    except OSError as error:
-        raise PlumblineError(f'{file}: {error.strerror}') from None
 
 
 def _facts(node):

@@ -112,10 +112,6 @@ class Counts:
         named = self.found + self.others + self.false
         return self.found / named if named else None
 
-    @property
-    def recall(self):
-        return self.found / self.losses
-
 
 def _named(fleet, earlier, lost):
     '''(names of nodes, whether any was measured again, the :class:`ranking.Ranking`).

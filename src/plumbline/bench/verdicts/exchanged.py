@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from plumbline import references
+from plumbline.analysis.lines import CASE
 from plumbline.analysis.session import Session
 from plumbline.bench.verdicts.faults import FAULTS
 from plumbline.bench.verdicts.session import SYSTEM
@@ -30,8 +31,6 @@ from plumbline.references import files, proposal, recording
 from plumbline.rfm import evaluation
 from plumbline.store import archive
 from plumbline.store.archive_rows import metric_row
-
-_CASE = ('system', 'partition', 'environ', 'test')
 
 #: Processes of a second run have numbers from here on: more than any first run has.
 _MANY = 1_000_000
@@ -74,7 +73,7 @@ class Again:
         found = self._judged(in_force, {}, self.twice)
         if later is None:
             return found
-        again = {case for case, rows in found.group_by(_CASE) if case not in self.twice
+        again = {case for case, rows in found.group_by(CASE) if case not in self.twice
                  and verdict.asks_again(rows['verdict'], rows['recorded_states'].is_not_null().any())}
         second = {(_case(row), row['name']): row['cases'] for row in later.rows if _case(row) in again and 'cases' in row}
         return self._judged(in_force, second, self.twice | dict.fromkeys(again, _MANY)) if again else found
@@ -98,7 +97,7 @@ class Again:
 
 
 def _case(row):
-    return tuple(row[key] for key in _CASE)
+    return tuple(row[key] for key in CASE)
 
 
 def _both(first, second):

@@ -241,8 +241,8 @@ def _by_tcp(family):
 
 
 @contextlib.contextmanager
-def slow_files(folder, share=0.2):
-    '''A device that gives so much of what it gave before, and more in short bursts: the kernel counts over a tenth of a second, so that files
+def slow_files(folder):
+    '''A device that gives a fifth of what it gave before, and more in short bursts: the kernel counts over a tenth of a second, so that files
     of 1 MB do not feel it, and of 64 MB lose a third at a half and three quarters at a fifth.'''
     device = os.stat(folder).st_dev
     known = Path(f'/sys/dev/block/{os.major(device)}:{os.minor(device)}')
@@ -250,7 +250,7 @@ def slow_files(folder, share=0.2):
         raise NotHere(f'{folder} is on no block device that could be throttled')
     if (known / 'partition').exists():
         known = known.resolve().parent
-    number, rate = (known / 'dev').read_text().strip(), round(share * _written(folder))
+    number, rate = (known / 'dev').read_text().strip(), round(0.2 * _written(folder))
     with cgroup(('blkio', {f'blkio.throttle.{way}_bps_device': f'{number} {rate}' for way in ('read', 'write')}),
                 ('io', {'io.max': f'{number} rbps={rate} wbps={rate}'})) as enter:
         yield Launch(enter=enter)

@@ -121,9 +121,7 @@ def lines(place):
     sessions = place.sessions()
     if not sessions:
         return [f'{place.folder}: no session yet']
-    of_kind = defaultdict(list)
-    for session in sessions:
-        of_kind[session.kind].append(look(place, session))
+    of_kind = defaultdict(list, grouping.by_key((session.kind, look(place, session)) for session in sessions))
     tried = {name: of_kind[name] for name in FAULTS if name in of_kind}
     null = of_kind[REFERENCE] + of_kind[NULL]
     found = [*_head(place, sessions, of_kind), '']

@@ -13,8 +13,6 @@ NOTE, WARN, DRAIN = SEVERITIES = ('note', 'warn', 'drain')
 #: A fact that is not as expected: one of another value, or, with ``absent``, one that is not there; or, with ``unread``, one that could not be read.
 Difference = namedtuple('Difference', 'name severity text unread absent')
 
-#: What may be expected of a value.
-FORMS = ('is', 'one_of', 'from', 'to', 'holds', 'matches')
 _GIB = 2**30
 
 

@@ -34,12 +34,9 @@ def first_hosts(details):
 
 
 def of_check(check, details):
-    '''List of (title, caption, figure) of one check, of its :func:`first_places`; empty for a check that has no figures.'''
-    draw = FIGURES.get(check)
-    if not draw:
-        return []
+    '''List of (title, caption, figure) of one check, of its :func:`first_places`.'''
     places = set(map(place, details))
-    drawn = list(draw(first_places(details)))
+    drawn = list(FIGURES[check](first_places(details)))
     if len(places) > MOST_PLACES:
         caption = (
             f'Not drawn for {len(places) - MOST_PLACES} of {len(places)} places (those with a FAIL come first): '

@@ -36,6 +36,13 @@ def by_place(details):
     return [(_told(at, differs), group) for at, group in places]
 
 
+def by_transport(details):
+    '''(text that says where, transport, records) of each place and transport.'''
+    for at, group in by_place(details):
+        for transport, members in grouped(group, lambda detail: detail.get('transport')):
+            yield at, transport, [record for detail in members for record in detail.get('records') or []]
+
+
 def place(detail):
     return detail.get('partition'), detail.get('environ'), detail.get('hostname')
 

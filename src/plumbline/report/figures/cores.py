@@ -50,7 +50,7 @@ def _caption(found):
 def _heat_map(found):
     matrix = found.matrix(found.typical)
     low = math.floor(math.log2(np.nanmin(matrix)))
-    return heat_map(matrix, [str(cpu) for cpu in found.cpus], ('CPU', 'CPU'), 'ns', 'ns', low=low)
+    return heat_map(matrix, [str(cpu) for cpu in found.cpus], ('CPU', 'CPU'), 'ns', low=low)
 
 
 def _rows(found):

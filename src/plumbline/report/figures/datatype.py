@@ -36,18 +36,11 @@ def datatype_transpose(details):
         curves = {variant: {r['size']: quartiles(rates(r)) for r in members} for variant, members in grouped(records, lambda r: r['variant'])
                   if variant in memory_logp.PACKING or variant == 'contiguous'}
         title = f'Bandwidth of a matrix transpose as a message{at}'
-        enough = any(len(points) > 1 for points in curves.values())
-        yield (title, _BANDWIDTH, _bandwidth(curves)) if enough else not_drawn(title, 'there are no records at two or more sizes')
+        if any(len(points) > 1 for points in curves.values()):
+            yield title, _BANDWIDTH, drawing.log_curves(420, curves, 'GB/s', 'n', 'bandwidth (GB/s)')
+        else:
+            yield not_drawn(title, 'there are no records at two or more sizes')
         yield _of_split(f'What the time of the message is made of{at}', records)
-
-
-def _bandwidth(curves):
-    figure = drawing.empty(420)
-    drawing.add_points(figure, curves, 'GB/s')
-    sizes = sorted({size for points in curves.values() for size in points})
-    figure.update_xaxes(type='log', title='n', tickvals=sizes, ticktext=[str(size) for size in sizes])
-    drawing.log_values(figure, curves, 'bandwidth (GB/s)')
-    return figure
 
 
 def _of_split(title, records):
@@ -58,11 +51,9 @@ def _of_split(title, records):
             found = memory_logp.split(group)
         except PlumblineError as error:
             return not_drawn(title, str(error))
-        bars = {variant: {part: np.median(getattr(times, part)) for part in PARTS} for variant, times in found.items()}
-        totals = {variant: quartiles(times.total) for variant, times in found.items()}
         to_element = 1e9 / size**2
-        panels.append((f'n = {size}', {variant: {part: value * to_element for part, value in parts.items()} for variant, parts in bars.items()},
-                       {variant: three * to_element for variant, three in totals.items()}))
+        parts = {variant: {part: np.median(getattr(times, part)) * to_element for part in PARTS} for variant, times in found.items()}
+        panels.append((f'n = {size}', parts, {variant: quartiles(times.total) * to_element for variant, times in found.items()}))
     if not panels:
         return not_drawn(title, 'there are no records of the program')
     return title, _SPLIT, drawing.stacked_bars(panels, PARTS, 'ns per element')

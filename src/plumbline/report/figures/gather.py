@@ -1,7 +1,9 @@
 '''Gather and scatter: index sets, variants, and the patterns of a file.'''
 
+from functools import partial
+
 from plumbline.report import drawing
-from plumbline.report.figures.common import by_place, not_drawn, threads_text
+from plumbline.report.figures.common import Draw, by_place, not_drawn, threads_text
 from plumbline.report.readings import grouped, measured
 
 _BARS = (
@@ -30,27 +32,16 @@ def _direction(record):
     return f"{record['options']['direction']}, {threads_text(record['threads'])}"
 
 
-def gather_memory(details):
-    '''Variants of gather and scatter in memory, a panel for each index set.'''
-    caption = ("Novec forbids vectorisation, simd uses the processor's gather and scatter instructions. After anderson1997, table 5.")
-    yield from _figures(details, 'Gather and scatter in memory', caption, _direction, _index_set)
+def _pattern(record):
+    options = record['options']
+    return f"{options['name']}: {options['kernel']}, {options['count']:g} rows of {options['length']:g}"
 
 
-def gather_table5(details):
-    '''1000 random of 100000 elements (anderson1997, table 5).'''
-    caption = 'The lines of the 1000 elements stay in cache from pass to pass. After anderson1997, table 5.'
-    yield from _figures(details, '1000 random of 100000 elements', caption, _direction, _index_set)
-
-
-def gather_patterns(details):
-    '''The patterns of a file, a panel for each.'''
-
-    def pattern(record):
-        options = record['options']
-        return f"{options['name']}: {options['kernel']}, {options['count']:g} rows of {options['length']:g}"
-
-    caption = 'Patterns and bandwidth as Spatter defines them; of gs, bytes read and written count.'
-    yield from _figures(details, 'Patterns', caption, lambda record: threads_text(record['threads']), pattern)
-
-
-FIGURES = {'gather_memory': gather_memory, 'gather_table5': gather_table5, 'gather_patterns': gather_patterns}
+FIGURES: dict[str, Draw] = {
+    'gather_memory': partial(_figures, title='Gather and scatter in memory', figure_of=_direction, panel_of=_index_set, caption=(
+        "Novec forbids vectorisation, simd uses the processor's gather and scatter instructions. After anderson1997, table 5.")),
+    'gather_table5': partial(_figures, title='1000 random of 100000 elements', figure_of=_direction, panel_of=_index_set, caption=(
+        'The lines of the 1000 elements stay in cache from pass to pass. After anderson1997, table 5.')),
+    'gather_patterns': partial(_figures, title='Patterns', figure_of=lambda record: threads_text(record['threads']), panel_of=_pattern, caption=(
+        'Patterns and bandwidth as Spatter defines them; of gs, bytes read and written count.')),
+}

@@ -47,12 +47,8 @@ def _figures(metric, rows, at):
     names = sorted(curves, key=lambda what: what.endswith(', aggregate'))  # a mode in a figure
     for begin in range(0, len(names), MOST_CURVES):
         drawn = {what: curves[what] for what in names[begin : begin + MOST_CURVES]}
-        figure = drawing.empty(430)
-        drawing.add_points(figure, drawn, unit)
-        sizes = sorted({size for points in drawn.values() for size in points})
-        ticks = [quantity.size(size) for size in sizes]
-        figure.update_xaxes(type='log', title='message', tickvals=sizes, ticktext=ticks, tickangle=-45)
-        drawing.log_values(figure, drawn, f'{name.lower()} ({unit})')
+        figure = drawing.log_curves(430, drawn, unit, 'message', f'{name.lower()} ({unit})', quantity.size)
+        figure.update_xaxes(tickangle=-45)
         part = f' ({begin // MOST_CURVES + 1})' if len(names) > MOST_CURVES else ''
         yield f'{name} by IMB{part}, {at}', caption, figure
 

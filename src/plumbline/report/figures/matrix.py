@@ -43,11 +43,11 @@ def _ticks(names, marked):
     return [i // width(len(names)) for i in shown], text
 
 
-def heat_map(values, names, axes, title, unit, marked=(), low=-1):
+def heat_map(values, names, axes, unit, marked=(), low=-1):
     '''Values, shape (n, n), on a logarithmic scale of colours; NaN is grey.
 
     :arg names: of the members; :arg marked: positions of those whose names are never left out.
-    :arg axes: what a column and what a row is; :arg title: of the scale; :arg unit: behind a value, for example ``times the median``.
+    :arg axes: what a column and what a row is; :arg unit: of the scale, and behind a value, for example ``times the median``.
     :arg low: log2 of the value that is white.
     '''
     figure = drawing.empty(560)
@@ -63,7 +63,7 @@ def heat_map(values, names, axes, title, unit, marked=(), low=-1):
                        text=[[quantity.digits(value) for value in row] for row in values] if few else None, texttemplate='%{text}' if few else None,
                        hovertext=None if many else [[f'{a} to {b}' for b in labels] for a in labels],
                        hovertemplate=('row %{y}, column %{x}' if many else '%{hovertext}') + ': %{customdata:.2f} ' + unit + '<extra></extra>',
-                       colorbar={'title': {'text': title}, 'tickvals': powers, 'ticktext': [f'{2.0**p:g}' for p in powers]})
+                       colorbar={'title': {'text': unit}, 'tickvals': powers, 'ticktext': [f'{2.0**p:g}' for p in powers]})
     positions, text = _ticks(names, list(marked))
     column, row = axes
     figure.update_xaxes(title=column, tickvals=positions, ticktext=text, tickangle=-60, showgrid=False, constrain='domain')

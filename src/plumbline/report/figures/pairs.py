@@ -27,7 +27,8 @@ def pairs(details):
             if len(names) >= model.LEAST_NODES:
                 slow, ranked = model.outliers(seconds, spread, len(record['seconds'])), True
                 rows += _rows(f'{size}{at}', slow, names)
-            yield title, _caption(record, seconds, slow), _figure(seconds, names, slow)
+            yield title, _caption(record, seconds, slow), heat_map(
+                seconds / model.typical(seconds), names, ('receives', 'sends'), 'times the median', slow.nodes if slow else ())
     if ranked:
         yield 'Nodes and links that are slow', (
             'A node: the median of its times over its partners against that of the other nodes, for sending and receiving. A link: '
@@ -57,11 +58,6 @@ def _rows(what, slow, names):
         yield what, f'link {names[i]} to {names[j]}', 'is used', quantity.digits(factor)
     if len(slow.pairs) > 20:
         yield what, f'{len(slow.pairs) - 20} more links', 'are used', '-'
-
-
-def _figure(seconds, names, slow):
-    ratio = seconds / model.typical(seconds)
-    return heat_map(ratio, names, ('receives', 'sends'), 'times the median', 'times the median', slow.nodes if slow else ())
 
 
 FIGURES = {'node_pairs': pairs}

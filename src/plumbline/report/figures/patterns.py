@@ -15,17 +15,13 @@ _GROWING = (
 )
 
 
-def _values(detail):
-    '''(metric, subject) -> value, of a result.'''
-    return {(row['metric'], row['subject']): row['value'] for row in detail.get('metrics') or []}
-
-
 @each_place('Patterns of messages over all nodes', 'nothing was measured')
 def patterns(at, group):
     '''Bars of all patterns, and the curve over the number of nodes.'''
     rows: dict[str, tuple] = {}
     curve: dict[int, tuple] = {}
-    for values in map(_values, group):
+    for detail in group:
+        values = {(row['metric'], row['subject']): row['value'] for row in detail.get('metrics') or []}
         rows |= {name: _with_expected(values, name) for name in NAMES if ('bandwidth', name) in values}
         of_all = len({subject for _, subject in values if subject and subject.startswith('alltoall')}) > 1
         for subject in [subject for metric, subject in values if metric == 'bandwidth' and subject.startswith('alltoall')] if of_all else ():

@@ -3,18 +3,11 @@
 from plumbline.model import quantity
 from plumbline.mpi import pingpong as model
 from plumbline.report import drawing
-from plumbline.report.figures.common import Table, by_place, not_drawn, of_places
-from plumbline.report.readings import grouped, noted, quartiles, rates
+from plumbline.report.figures.common import Table, by_transport, not_drawn, of_places
+from plumbline.report.readings import noted, quartiles, rates
 
 SOURCE = 'After hager2007, section 3.2, figures 5 and 6.'
 VARIANTS = ('standard', 'swapped', 'touched')
-
-
-def _by_transport(details):
-    '''(where, transport, results) of each place and transport.'''
-    for at, group in by_place(details):
-        for transport, members in grouped(group, lambda detail: detail.get('transport')):
-            yield at, transport, [detail for detail in members if detail.get('records')]
 
 
 def drawn(curves, height=430):
@@ -33,14 +26,13 @@ def pingpong(details):
         'ever touches, as the Intel MPI Benchmarks do; swapped sends back what came, from where it came; touched writes every '
         f'message and reads it. Where standard lies above swapped, a cache was measured. {SOURCE}'
     )
-    for at, transport, members in _by_transport(details):
+    for at, transport, records in by_transport(details):
         title = f'PingPong, {transport}{at}'
-        records = [record for detail in members for record in detail['records']]
         if not records:
             yield not_drawn(title, 'there are no records')
             continue
         yield title, caption, drawn({variant: model.cases(records, variant) for variant in VARIANTS})
-    rows = [row for at, transport, members in _by_transport(details) for row in _told(at, transport, members)]
+    rows = [row for told in by_transport(details) for row in _told(*told)]
     if rows:
         header = ('where', 'variant', 'latency', 'falls', 'without end', 'residuals', 'eager to rendezvous', 'faster than swapped')
         yield 'PingPong in figures', (
@@ -50,8 +42,7 @@ def pingpong(details):
         ), Table(header, rows)
 
 
-def _told(at, transport, members):
-    records = [record for detail in members for record in detail['records']]
+def _told(at, transport, records):
     curves = {variant: model.curve(records, variant) for variant in VARIANTS} if records else {}
     for variant, found in curves.items():
         line, step = model.fit(found), model.step(found)

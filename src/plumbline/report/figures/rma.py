@@ -5,34 +5,21 @@ import numpy as np
 from plumbline.model import quantity, records as measurements, sources
 from plumbline.mpi import messages, rma as model
 from plumbline.report import drawing
-from plumbline.report.figures.common import Table, by_place, not_drawn
+from plumbline.report.figures.common import Table, by_transport, not_drawn
 from plumbline.report.readings import grouped, quartiles
 
 SOURCE = 'After anderson1997, figure 4.'
-
-#: anderson1997, table 10, of the T3E: library, latency, bandwidth.
-THEN = tuple((f'T3E, {title}', f"{row['latency_us']} us", f"{row['bandwidth_mb_per_s']} MB/s")
-             for title, row in ((title, sources.table('anderson1997-table10-message-latency')[name])
-                                for name, title in (('shmem', 'sma (shmem)'), ('mpi', 'MPI'), ('pvm', 'PVM'))))
 
 HEADER = ('way', 'over', 'latency', 'which is the time', 'bandwidth', 'words: W outstanding over 1 (W)', 'half of the best rate at W =')
 
 
 def _apart(details):
     '''(what tells it from the others, records) of each place, transport and kind of memory.'''
-    for at, group in by_place(details):
-        for transport, members in grouped(group, lambda detail: detail.get('transport')):
-            records = [record for detail in members for record in detail.get('records') or []]
-            if not records:
-                yield f'{transport}{at}', []
-            for memory, those in grouped(records, lambda record: record['options']['memory']):
-                yield f'{transport}, {memory}{at}', those
-
-
-def _sizes(records):
-    '''(smallest, largest) message.'''
-    sizes = [record['size'] for record in records]
-    return min(sizes), max(sizes)
+    for at, transport, records in by_transport(details):
+        if not records:
+            yield f'{transport}{at}', []
+        for memory, those in grouped(records, lambda record: record['options']['memory']):
+            yield f'{transport}, {memory}{at}', those
 
 
 def pipeline(details):
@@ -40,29 +27,23 @@ def pipeline(details):
     table = []
     for over, records in _apart(details):
         title = f'Transfers by messages outstanding, {over}'
-        curves = model.curves(records, _sizes(records)[0]) if records else {}
+        sizes = [record['size'] for record in records]
+        curves = model.curves(records, min(sizes, default=0))
         if not any(len(curve) > 1 for curve in curves.values()):
             yield not_drawn(title, 'there are no records of two or more numbers of messages outstanding')
             continue
-        yield title, _caption(_sizes(records)[0]), _figure(curves)
-        table += _rows(over, curves, model.curves(records, _sizes(records)[1]))
+        points = {variant: {window: quartiles(measurements.rate(record)) for window, record in curve.items()} for variant, curve in curves.items()}
+        yield title, _caption(min(sizes)), drawing.log_curves(430, points, 'MB/s', 'messages outstanding, W', 'bandwidth (MB/s)')
+        table += _rows(over, curves, model.curves(records, max(sizes)))
     if table:
-        then = [[way, "the T3E's network", latency, '', bandwidth, '', ''] for way, latency, bandwidth in THEN]
+        t3e = sources.table('anderson1997-table10-message-latency')
+        then = [[f'T3E, {title}', "the T3E's network", f"{t3e[name]['latency_us']} us", '', f"{t3e[name]['bandwidth_mb_per_s']} MB/s", '', '']
+                for name, title in (('shmem', 'sma (shmem)'), ('mpi', 'MPI'), ('pvm', 'PVM'))]
         yield 'Latency and bandwidth of get, put and send', (
             "Latency: of the smallest message, one outstanding. Bandwidth: of the largest message, as many outstanding "
             "as were measured. For a send the target must receive; for gets and puts it waits in the MPI, which may then serve "
             "them: see rma_target. The T3E's: anderson1997, table 10."
         ), Table(HEADER, table + then)
-
-
-def _figure(curves):
-    figure = drawing.empty(430)
-    points = {variant: {window: quartiles(measurements.rate(record)) for window, record in curve.items()} for variant, curve in curves.items()}
-    drawing.add_points(figure, points, 'MB/s')
-    windows = sorted({window for curve in curves.values() for window in curve})
-    figure.update_xaxes(type='log', title='messages outstanding, W', tickvals=windows, ticktext=list(map(str, windows)))
-    drawing.log_values(figure, points, 'bandwidth (MB/s)')
-    return figure
 
 
 def _caption(size):

@@ -39,14 +39,9 @@ def _cells(rows):
         cell = _CELL.fullmatch(row['subject'] or '')
         if cell and row['metric'].startswith('communication'):
             processes, latency = int(cell['processes']), float(cell['latency'])
-            published = _published(cell['application'])[processes, latency]
-            found.setdefault(processes, {})[latency] = (100 * row['value'], published, row['metric'].endswith('fitted'))
+            known = {(row['processes'], row['latency']): row['published'] for row in study.published(cell['application']).iter_rows(named=True)}
+            found.setdefault(processes, {})[latency] = (100 * row['value'], known[processes, latency], row['metric'].endswith('fitted'))
     return found
-
-
-def _published(application):
-    '''{(processes, latency): per cent}.'''
-    return {(row['processes'], row['latency']): row['published'] for row in study.published(application).iter_rows(named=True)}
 
 
 def _table(cells):

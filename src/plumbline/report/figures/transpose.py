@@ -20,16 +20,14 @@ def transpose_sizes(details):
     for detail, threads, records in by_threads(details):
         title = f'Transpose at powers of two and beside them, {threads_text(threads)}{where(detail, details)}'
         kernels = [r for r in records if r['role'] == 'kernel']
-        panels: list[tuple[str, dict[str, dict]]] = []
+        panels: dict[str, dict[str, dict]] = {}
         for (level, variant), members in grouped(kernels, lambda r: (r['level'], r['variant'])):
-            panel = next((p for p in panels if p[0] == level), None) or (level, {})
-            panels += [] if panel in panels else [panel]
             for record in sorted(members, key=lambda r: r['size']):
-                panel[1].setdefault(f"n = {record['size']}", {})[variant] = quartiles(rates(record))
+                panels.setdefault(level, {}).setdefault(f"n = {record['size']}", {})[variant] = quartiles(rates(record))
         if not panels:
             yield not_drawn(title)
             continue
-        yield title, _caption(records), drawing.log_dots(panels)
+        yield title, _caption(records), drawing.log_dots(list(panels.items()))
 
 
 def _caption(records):

@@ -2,7 +2,6 @@
 
 import mmap
 import os
-import statistics
 import threading
 import time
 
@@ -56,4 +55,3 @@ def print_samples(operation, seconds):
     while len(found) < SAMPLES or time.perf_counter() < end:
         found.append(lasts(passes) / passes)
     print('\n'.join(f'{sample:.9g}' for sample in found))
-    return statistics.median(found)
