@@ -93,14 +93,14 @@ class Before:
     '''
 
     def __init__(self, kept=None):
-        self._metrics = {} if kept is None else kept.partition_by(_SETS, as_dict=True)
+        rows = () if kept is None else kept.iter_rows(named=True)
+        self._met = by_key((tuple(row[name] for name in _SETS), (row['sweep'], row['value'], json.loads(row['state']))) for row in rows)
 
     def ratio(self, row, state, other):
         '''What a row's metric is in a state over what it is in another one: the median of the sweeps that met both; None where too few did.'''
         if states.same(state, other):
             return 1.0
-        kept = self._metrics.get(tuple(row[name] for name in _SETS))
-        met = [] if kept is None else [(one['sweep'], one['value'], json.loads(one['state'])) for one in kept.to_dicts()]
+        met = self._met.get(tuple(row[name] for name in _SETS), ())
         here, there = (by_key((sweep, value) for sweep, value, found in met if states.same(found, each)) for each in (state, other))
         ratios = [statistics.median(here[sweep]) / statistics.median(there[sweep]) for sweep in here.keys() & there.keys()]
         return statistics.median(ratios) if len(ratios) >= _FEWEST_SWEEPS else None
