@@ -280,8 +280,14 @@ def of_row(row: dict) -> list[dict]:
     '''
     further = [{**row, **{key: one[key] for key in ('state', 'value', 'n', 'spread')}, 'states': None,
                 'interval_low': one['interval'][0], 'interval_high': one['interval'][1]}
-               for one in json.loads(row.get('states') or '[]')]
-    return [{**row, 'state': json.loads(row.get('state') or '{}') or {}}, *({**one, 'state': one['state'] or {}} for one in further)]
+               for one in _read(row.get('states') or '[]')]
+    return [{**row, 'state': _read(row.get('state') or '{}') or {}}, *({**one, 'state': one['state'] or {}} for one in further)]
+
+
+@functools.lru_cache(maxsize=1024)
+def _read(text: str) -> Any:
+    '''A column's JSON; of thousands of rows most are the same, and nobody changes what is returned.'''
+    return json.loads(text)
 
 
 def of_set(rows: Iterable[dict], size: int | None) -> list[dict]:

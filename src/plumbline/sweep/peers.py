@@ -53,7 +53,8 @@ def _by_state(rows, before, alone):
     '''
     if rows['state'].is_null().all() or (rows['states'].is_null().all() and states.one(rows['state'].drop_nulls())):
         return [rows.drop('states').with_columns(there=pl.lit(1.0))]
-    left, parts, met = {row['node']: row for row in rows.to_dicts()}, [], states.grouped(rows.to_dicts())
+    known = rows.to_dicts()
+    left, parts, met = {row['node']: row for row in known}, [], states.grouped(known)
     for state, alike in met:
         alike = [{**row, 'there': 1.0} for row in alike if row['node'] in left]
         if len(alike) >= FEWEST:
