@@ -145,6 +145,11 @@ def test_a_node_alone_in_its_state_is_compared_by_what_earlier_sweeps_know_of_it
             'n3 in 1 metric (core-to-core 17 ns), n4 in 1 metric (core-to-core 17 ns)') in told
 
 
+def test_of_a_value_that_is_nothing_no_other_is_so_many_times():
+    frame = of_state(table(numbered(0, 100, 100, 100)), [17, 17, 110, 110], [('n2', 110, 0.0), ('n3', 17, math.nan)])
+    assert sorted(peers.in_states(frame).select('node', 'value').rows()) == [('n2', 100), ('n3', 100), ('n4', 100)]
+
+
 def test_a_node_counts_once_in_a_state_that_it_met_twice():
     '''A value is of all teams' states; where it was judged in two that differ in another team's, it has this one twice.'''
     values, latencies = table(numbered(100, 101, 99, 60)), [110, 112, 111, 110]

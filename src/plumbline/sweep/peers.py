@@ -82,8 +82,8 @@ def _table(rows, schema):
 
 def in_states(frame):
     '''What nodes measured in states of their hosts (:data:`IN_STATES`), for later sweeps.'''
-    rows = frame.filter(pl.col('state').is_not_null() & (pl.col('value') > 0)).filter(pl.int_range(pl.len()).over(_SETS) < _KEPT)
-    met = (one for row in rows.to_dicts() for one in states.of_row(row) if states.is_the_hosts(one['state']))
+    rows = frame.filter(pl.col('state').is_not_null()).filter(pl.int_range(pl.len()).over(_SETS) < _KEPT)
+    met = (one for row in rows.to_dicts() for one in states.of_row(row) if states.is_the_hosts(one['state']) and (one['value'] or 0) > 0)
     return pl.DataFrame([{**{name: row[name] for name in IN_STATES}, 'state': json.dumps(row['state'])} for row in met], schema=IN_STATES)
 
 

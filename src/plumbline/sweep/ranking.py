@@ -344,7 +344,7 @@ def _divided(rows):
     apart = rows.join(pl.concat([metrics.clear(), *found]), on=sorts, how='semi', nulls_equal=True)
     value, cut = (pl.col('value') * pl.col('there')).sort(), pl.col('low').first()
     return apart.filter(~pl.col('odd').any().over(METRIC)).group_by(METRIC, maintain_order=True).agg(
-        gap=(value.get(cut) - value.get(cut - 1)) / pl.col('value').median().abs(), low=cut, high=pl.len() - cut)
+        gap=(value.get(cut) - value.get(cut - 1)) / value.median().abs(), low=cut, high=pl.len() - cut)
 
 
 def _lacking(frame):
