@@ -55,9 +55,9 @@ test:        ## run all tests
 	@$(SETUP) --for test $(SETUPFLAGS)
 	.venv/bin/python -m pytest -q -n $(TESTS_AT_ONCE) --dist loadfile --no-loadscope-reorder --durations 20 tests
 
-check:       ## run the tests that build and measure nothing: minutes
+check:       ## run the quick tests that build and measure nothing: a minute
 	@$(SETUP) --for test $(SETUPFLAGS)
-	.venv/bin/python -m pytest -q -n $(TESTS_AT_ONCE) --dist loadfile -m unit tests
+	.venv/bin/python -m pytest -q -n $(TESTS_AT_ONCE) --dist worksteal -m 'unit and not slow' tests
 
 bench:       ## run Plumbline's benchmark of itself
 	@$(LOOK) $(SETUPFLAGS)

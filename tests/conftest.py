@@ -51,7 +51,7 @@ def pytest_unconfigure(config):
 
 # --- layers -----------------------------------------------------------------------------------------------------------
 
-#: What a test needs besides Python, from little to much: ``make check`` runs the first.
+#: What a test needs besides Python, from little to much: ``make check`` runs what is quick of the first.
 LAYERS = ('unit', 'native', 'reframe', 'mpi', 'cluster', 'page')
 
 #: Layer -> fixtures that make a test one of it, and files whose tests all are.

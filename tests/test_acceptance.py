@@ -119,6 +119,7 @@ def test_the_worst_counts(counts, said, status, worst):
     assert set(documents.VERDICTS) == set(verdict.SEVERITY)
 
 
+@pytest.mark.slow
 def test_the_document_as_pdf(tmp_path, node):
     pytest.importorskip('weasyprint', reason='WeasyPrint or Pango is not there')
     node(1, metric())

@@ -234,6 +234,7 @@ def test_performance_values_of_an_older_reframe_or_of_none(tmp_path):
     assert (failed['verdict'], end['verdict']) == ('PASS', 'FAIL') and 'Triad is too low' in end['reason']
 
 
+@pytest.mark.slow
 def test_another_suite_has_a_report_and_a_history(tmp_path):
     for number, value in enumerate([100.0] * 8 + [80.0] * 4):
         path = write_report(tmp_path / 'r.json', [of_another_suite(('steps', [value + number % 2, 100, -0.5, None, 'ns/day', 'pass']))],

@@ -169,6 +169,7 @@ def test_the_table_counts_by_hand(tmp_path, monkeypatch):
 
 # --- on paper --------------------------------------------------------------------------------------------------------
 
+@pytest.mark.slow
 def test_the_simulation_is_the_same_again_and_finds_what_is_large():
     options = {'histories': (0, 5), 'fleets': 1, 'sweeps': 1, 'metrics': 8}
     found, again = (simulation.run(4, NOISE, loss=0.3, **options) for _ in range(2))
@@ -188,6 +189,7 @@ def test_noise_with_tails_has_the_same_deviation():
     assert abs(logs[3]).max() > 2 * abs(logs[None]).max()
 
 
+@pytest.mark.slow
 def test_what_a_node_has_lost_since_is_found_though_its_peers_differ_as_much():
     '''Nodes differ by 3 % for good and scatter by 0.5 %: a loss of 5 % is nothing among them, and much for the node.'''
     found = simulation.run(6, simulation.Noise(0.005, 0.03), histories=(0, 6), fleets=1, sweeps=2)

@@ -159,6 +159,7 @@ def burnt(lost=0.0, slow=1.0, **changes):
 SHARES = {f'{name}.{phase}' for name in ('drift', 'of_start') for phase in model.PHASES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('changes, failing', [
     ({}, set()), ({'memory_corrected': 1000}, set()), ({'memory_corrected': 1001}, {'memory_corrected'}), ({'memory_uncorrected': 1}, {'memory_uncorrected'}),
     ({'machine_checks': 1}, {'machine_checks'}), ({'throttled': 1}, {'throttled'}), ({'total_errors': 1}, {'burn_errors'}), ({'lost': 0.2}, SHARES),

@@ -72,6 +72,7 @@ def test_knees_of_known_caches(ours, policy, within, noise, spikes):
 RAPIDS = {'L1': 48 * KIB, 'L2': 2 * MIB, 'L3': 480 * MIB}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('ours', [4.5, 33, 240, 480])
 @pytest.mark.parametrize('policy, within', [('lru', 1.2), ('random', 1.6)])
 def test_memory_that_is_slower_the_more_of_it_is_visited(ours, policy, within):
@@ -92,6 +93,7 @@ def test_an_l3_of_which_nothing_is_left_is_told_from_no_memory():
 QEMU = {'L1': 32 * KIB, 'L2': 4 * MIB, 'L3': 16 * MIB}      # its defaults, of any processor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('l3', [9, 16, 33, 100])
 @pytest.mark.parametrize('policy', ['lru', 'random'])
 def test_a_cache_that_is_larger_than_a_hypervisor_says(l3, policy):

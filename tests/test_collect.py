@@ -140,6 +140,7 @@ def swept(folder, without=(), operations=('write', 'write_fsync')):
     return work
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('without, again, named', [
     (['n8'], None, set()), (['n8'], ['n8'], {'n8'}), (['n8'], [], set()),       # measured again
     (['n7', 'n8'], ['n7', 'n8'], {'n7', 'n8'}), (['n7', 'n8'], ['n7'], {'n7'}),

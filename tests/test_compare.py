@@ -130,6 +130,7 @@ def outcomes(count, sessions, *machine):
     return named / count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('sessions', [1, 2, 5])
 @pytest.mark.parametrize('noise', [0.02, 0.08])
 def test_nothing_is_named_where_nothing_changed(sessions, noise):
@@ -373,6 +374,7 @@ def names(place):
     return sorted(path.stem for path in place.folder.rglob('*.parquet'))
 
 
+@pytest.mark.slow
 def test_the_table_names_what_is_slower_first_and_what_else_changed(place):
     done = place.plumbline('compare', *names(place)[1:])
     assert done.code == 1 and 'Traceback' not in done.out

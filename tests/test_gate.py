@@ -275,6 +275,7 @@ def group(name, read, seconds=20):
     return reading.Group(name, (name,), read, seconds)
 
 
+@pytest.mark.slow
 def test_a_reader_that_hangs_is_left_and_the_others_are_read(tmp_path):
     os.mkfifo(tmp_path / 'fifo')
 
@@ -394,6 +395,7 @@ def test_json_has_all_facts_with_their_sources(tmp_path):
     assert ran.returncode == 0 and 'note  dimm.count not read: dmidecode is not there\n' in ran.stdout
 
 
+@pytest.mark.slow
 def test_it_ends_in_time_where_nobody_reads_what_it_says(tmp_path):
     file = written(tmp_path, {'environment.BIG': {'is': '', 'severity': 'note'}, 'kernel.release': {'is': '1.0', 'severity': 'drain'}})
     reader, writer = os.pipe()
@@ -415,6 +417,7 @@ def test_closed_streams_do_it_no_harm(tmp_path):
     assert run('/bin/sh', '-c', f'exec {file} <&- >&- 2>&-').returncode == 2
 
 
+@pytest.mark.slow
 def test_a_hung_file_system_is_named_in_time_and_holds_no_more_processes_of_later_gates(tmp_path):
     (tmp_path / 'home').mkdir()
     with hung(tmp_path / 'home') as path:
@@ -460,6 +463,7 @@ def test_it_is_of_python_3_6_and_the_standard_library():
             assert all(name.split('.')[0] in sys.stdlib_module_names or name.startswith(('plumbline.gate.packed', 'plumbline.system')) for name in names), path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('python', sorted(Path.home().glob('.pyenv/versions/*/bin/python3')) or [Path(PYTHON)], ids=lambda path: path.parts[-3])
 def test_other_pythons_run_it(python, tmp_path):
     version = run(python, '-c', 'import sys; print(sys.version_info[:2] >= (3, 6))')

@@ -261,6 +261,7 @@ def turns(number):
     return f'n{number % 2 + 1}'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('node, values, losses', [
     (lambda number: 'n1' if number < 14 else 'n2', STEP, []), (turns, [1.0, 0.8] * 10, []),
     (turns, [0.8, 1.0] * 10 + [0.8, 0.9] * 10, [('memory, one thread on n2', -0.1)]), (turns, STEP, [('memory, one thread', -0.1)])],
@@ -306,6 +307,7 @@ def test_a_night_in_which_a_test_failed_is_no_pass_in_the_calendar(tmp_path):
     assert [day['verdict'] for day in days if day] == ['PASS', 'PASS', 'FAIL', 'FAIL']
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('values', [[1.0] * 20, [1.0] * 8 + [0.9] * 4 + [1.0] * 8, [1.0] * 14 + [1.1] * 6, [1.0] * 19 + [0.5], [1.0] * 6],
                          ids=['unchanged', 'went away', 'faster', 'one session', 'few'])
 def test_no_lasting_loss(tmp_path, values):

@@ -150,6 +150,7 @@ def _changed_over(lines, at):
     return lines[:at] + lines[at:at + 2][::-1] + lines[at + 2:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('change', [_without, _twice, _glued, _split, _foreign, _changed_over])
 @pytest.mark.parametrize('name', WHOLE)
 def test_a_line_is_lost_doubled_glued_or_between(name, change):

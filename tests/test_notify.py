@@ -118,6 +118,7 @@ def test_a_session_of_a_wrong_clock_keeps_nobody_from_being_told(tmp_path, recei
     assert notify.tell('true', ahead, tmp_path, 'l') and not notify.tell('true', night(4, triad='PASS'), tmp_path, 'l')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('command, said', [
     ("sh -c 'echo no route >&2; exit 3'", r'--notify sh: ended with 3: no route; the next session tells the same again'),
     ("sh -c 'sleep 600 & sleep 600'", r'--notify sh: not ended after 1 s, and was killed'), ('/no/such', r'--notify /no/such: cannot be started: No such'),
@@ -183,6 +184,7 @@ def test_the_shipped_mail_has_the_first_line_as_its_subject(tmp_path, script, mo
         notify.tell(script('mail.py'), night(2, triad='PASS'), tmp_path, 'link')
 
 
+@pytest.mark.slow
 def test_the_shipped_chat_and_ticket_are_posted(tmp_path, script):
     secret = tmp_path / 'secret'
     with rfm.listener() as (port, got):

@@ -80,6 +80,7 @@ def test_a_peer_that_is_not_there_is_said_with_how_to_get_it(name, tmp_path, mon
         found.programs(name)
 
 
+@pytest.mark.slow
 def test_the_python_of_a_library(stand, tmp_path, monkeypatch):
     python = stand('mkl/bin/python')
     assert found.python(Stand(tmp_path), 'mkl') == python

@@ -268,12 +268,14 @@ def found_in(name, text, folder):
     return [re.sub(r', line=\d+', '', repr(one)) for one in (found if isinstance(found, list) else [found])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', READ)
 @given(data=st.data())
 def test_what_somebody_has_changed_is_read_or_refused_in_one_line(name, data, tmp_path):
     found_in(name, data.draw(edited(READ[name][1]) | st.just('[' * 10**5)), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', [name for name in READ if READ[name][2]])
 @settings(max_examples=60)      # a wrong number is worse than a stack trace
 @given(data=st.data())

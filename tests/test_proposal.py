@@ -182,6 +182,7 @@ def test_fewer_than_five_are_refused_in_one_line(tmp_path):
     assert propose(tmp_path, sessions=[bad[:12]]).sessions[-1] == bad
 
 
+@pytest.mark.slow
 def test_bad_sessions_are_left_out_with_the_reason(tmp_path):
     good = sessions(tmp_path)
     failed = session(tmp_path, 5, triad(metric()), case('Broken', result='fail', fail_phase='sanity', fail_reason='no'))
@@ -205,6 +206,7 @@ def _night(root, number, loss, expected=None):
     return session(root, number, triad(*(metric(f'bandwidth.v{one}', float(value), **judged) for one, value in enumerate(values))))
 
 
+@pytest.mark.slow
 def test_sessions_of_which_a_subsystem_failed_or_a_loss_lasts_are_left_out(tmp_path):
     good = [_night(tmp_path, number, 0.0) for number in range(8)]
     expected = {'deviation': 0.02, 'freedom': 9.0, 'measured': dict(zip(good, 1000 * np.exp(0.01 * np.arange(-4, 4))))}
@@ -418,6 +420,7 @@ def command(root, *arguments):
     return done.output
 
 
+@pytest.mark.slow
 def test_propose_says_what_would_change_and_accept_writes_it(tmp_path):
     (tmp_path / 'made.yaml').write_text(OLD)
     names = sessions(tmp_path, make=lambda _: [triad(metric(), metric('bandwidth.nt', 2e-5, 's'))])
@@ -544,6 +547,7 @@ $provenance:
     assert set(content) - {'$accepted'} == set(content['$provenance']) | {'$provenance'} == {'Copy', '$provenance'}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('ticket, nt, why', [
     (True, [metric('bandwidth.nt', 1500.0, verdict='KNOWN ISSUE', reason='HPC-1: slow')], 'nt: known issue: HPC-1: slow'),
     (True, [metric('bandwidth.nt', 2000.0)], 'nt: a known issue (HPC-1: a DIMM): take its $xfail out of the file to record it again'), (True, [], ''),
@@ -650,6 +654,7 @@ def judged(name, value, *leaf, **more):
     return evaluation.judged(evaluation.Case(Metric(kind, subject or None, value * np.linspace(0.999, 1.001, 9), **more), **reference)).as_json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('wrong, peaks, message', [
     (judged('bandwidth.nt', 1300.0, limit=1000.0), None, "1300 MB/s is above 1100 MB/s, the most by the machine's own limit"),
     (judged('of_limit.nt', 1.2), None, '1.2 is above 1.1, the most that any hardware gives'),
@@ -710,6 +715,7 @@ def test_files_of_record_still_load(tmp_path):
     assert 'core_to_core.0' in open(merged).read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('change, message', [
     (lambda content, origin: origin.update(accepted='2026-01-01T00:00:00Z'), r'bandwidth.plain: accepted .* is not in \$accepted'),
     (lambda content, origin: origin['measured'].append(1.0), 'measured has not one value for each of the 5 sessions'),
@@ -729,6 +735,7 @@ def test_provenance_out_of_order_is_refused(tmp_path, change, message):
     assert '\n' not in str(error.value)
 
 
+@pytest.mark.slow
 def test_sessions_in_a_row_count_once(tmp_path):
     names = within(tmp_path, 20, (1000.0,) * 13)
     found = propose(tmp_path)

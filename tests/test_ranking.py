@@ -216,6 +216,7 @@ def drawn(generator, count, noise, losses=(), per=6):
     return pl.concat(frames)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('count, noise, sweeps', [(4, 0.02, 8), (4, 0.08, 8), (6, 0.02, 5), (64, 0.02, 2)])
 def test_of_equal_nodes_none_is_an_outlier(count, noise, sweeps):
     generator = np.random.default_rng(count)
@@ -244,6 +245,7 @@ def test_scatter_of_earlier_sweeps_by_hand():
         (1 + np.pi / 6) * (3 * 0.08**2 + freedom * own + 3 * before) / (6 + freedom)), rel=0.01)
 
 
+@pytest.mark.slow
 def test_four_nodes_see_more_after_earlier_sweeps():
     generator = np.random.default_rng(4)
     earlier = pl.concat([ranking.rank(drawn(generator, 4, 0.01)).scatter() for _ in range(5)])
@@ -261,6 +263,7 @@ def scored(values, sweep='', **more):
     return pl.DataFrame([row | {'node': node, 'value': float(value)} for node, value in values.items()])
 
 
+@pytest.mark.slow
 def test_a_node_is_held_against_itself():
     '''Nodes differ by 3 % for good, and none is odd among them when n3 has lost 6 % of L2.'''
     fleet = simulation.Fleet(np.random.default_rng(3), 4, simulation.Noise(0.004, 0.03))
@@ -623,6 +626,7 @@ def swept(hardware='192|2:48:2|epyc', **sizes):
 WHOLE = swept(**{f'n{number}': ('EPYC', 192, 755 - number / 10) for number in range(1, 8)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('one, said', [
     (('EPYC', 192, 724), '724 GiB, they have 755 GiB'), (('EPYC', 96, 377), '96 CPUs, 377 GiB, they have 192 CPUs, 755 GiB'),
     (('EPYC', 191, 755), '191 CPUs, they have 192 CPUs'),

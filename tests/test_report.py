@@ -218,6 +218,7 @@ def test_changes_and_numbers_of_things():
 # --- terminal --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('width', [80, 140])
 def test_the_first_lines_say_what_is_wrong_and_the_order_is_the_page_s(session, width):
     slow = sample.case('latency', [sample.predicted(variant, 0.08) for variant in sample.HISTORY], threads='one', detail={'rerun': 'reframe again'})
@@ -651,6 +652,7 @@ def many(tmp_path, monkeypatch):
     return rows, report.Session.stored(archive.write(rows, tmp_path))
 
 
+@pytest.mark.slow
 def test_what_is_drawn_of_many_nodes_is_read_again(many):
     rows, stored = many
     for change in (lambda rows: rows, public):
@@ -673,6 +675,7 @@ def test_of_many_nodes_little_is_in_memory(many):
     assert kept(lambda: stored.verdicts) < 0.3 * whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('verdict', ['PASS', 'FAIL'])
 def test_a_page_of_one_node_is_small_whatever_the_number_of_its_metrics(session, verdict):
     '''A line is some hundred bytes, with its 25 samples; the page has all figures.'''

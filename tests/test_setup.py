@@ -341,6 +341,7 @@ def test_a_node_of_a_cluster_is_left_as_it_is(bare, tmp_path, monkeypatch, capsy
     assert not bare.may_install(bare.parse(['--install']), None)
 
 
+@pytest.mark.slow
 def test_another_set_up_is_not_waited_for_without_end(bare, clone, monkeypatch, capsys):
     monkeypatch.setattr(bare, 'LONGEST_SETUP', 1)
     with bare.only_one():
@@ -402,6 +403,7 @@ def test_no_service_of_a_package_starts(bare, clone, tmp_path, monkeypatch):
     assert 'of the site' in policy.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('attack, told', [
     (lambda clone: None, None), (lambda clone: os.chown(clone.root, 65534, 0), 'clone belongs to uid 65534'),
     (lambda clone: os.chown(clone.root / 'src', 65534, 0), 'src belongs to uid 65534'),
