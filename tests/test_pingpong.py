@@ -66,22 +66,26 @@ def test_fit_finds_the_line_and_its_residuals():
         model.fit(curve(lambda n: 1e-6, [0, 8]))
 
 
+def falls(found):
+    return model.falls(found, model.of_halves(found))
+
+
 def test_a_collapse_is_told_by_size_and_factor():
     found = curve(lambda n: 1e-6 + n / (14e9 if n <= 2**20 else 1.8e9), POWERS)
-    assert list(model.falls(found)) == [2**21]
-    assert model.falls(found)[2**21] == pytest.approx((1e-6 + 2**20 / 14e9) * 2 / (1e-6 + 2**21 / 1.8e9))
+    assert list(falls(found)) == [2**21]
+    assert falls(found)[2**21] == pytest.approx((1e-6 + 2**20 / 14e9) * 2 / (1e-6 + 2**21 / 1.8e9))
 
 
 def test_a_dip_is_told_and_a_slow_decline_is_not():
     found = curve(lambda n: 1e-6 + n / 5e9 + (3e-6 if n > 4096 else 0), POWERS)
-    assert list(model.falls(found)) == [8192]
-    assert model.falls(curve(lambda n: 1e-6 + n / (5e9 * max(n, 1)**-0.1), POWERS)) == {}
+    assert list(falls(found)) == [8192]
+    assert falls(curve(lambda n: 1e-6 + n / (5e9 * max(n, 1)**-0.1), POWERS)) == {}
 
 
 def test_a_fall_within_the_noise_is_none():
     found = curve(lambda n: 1e-6 + n / 5e9 + (2e-6 if n > 4096 else 0), POWERS)
-    assert model.falls(found)
-    assert model.falls({size: times * (np.tile([0.4, 1.6], 5) if size > 4096 else 1) for size, times in found.items()}) == {}
+    assert falls(found)
+    assert falls({size: times * (np.tile([0.4, 1.6], 5) if size > 4096 else 1) for size, times in found.items()}) == {}
 
 
 def test_of_halves_takes_sizes_of_which_other_rounds_were_set_aside_and_knows_no_empty_message():
@@ -90,6 +94,14 @@ def test_of_halves_takes_sizes_of_which_other_rounds_were_set_aside_and_knows_no
     ratios = model.of_halves(found)
     assert list(ratios) == [2, 4]
     assert ratios[2] == pytest.approx(np.full(10, 2 * (1e-6 + 1e-9) / (1e-6 + 2e-9)))
+
+
+def test_of_halves_holds_no_state_of_the_machine_against_another():
+    found = curve(lambda n: 1e-6 + n / 1e9, [1024, 2048, 4096, 8192])
+    near, far = {'core_to_core.0': 33e-9}, {'core_to_core.0': 150e-9}
+    assert list(model.of_halves(found, {1024: near, 2048: near, 4096: far, 8192: far})) == [2048, 8192]
+    assert list(model.of_halves(found, {1024: near, 2048: {'core_to_core.0': 35e-9}, 4096: None, 8192: far})) == [2048]
+    assert list(model.of_halves(found, dict.fromkeys(found))) == list(model.of_halves(found, {size: {} for size in found})) == [2048, 4096, 8192]
 
 
 def test_that_ranks_share_no_node_is_no_noise():
@@ -164,14 +176,37 @@ def test_check_measures_over_both_transports(checked, mpi):
 def test_a_collapse_between_nodes_is_a_fail(long, ruling):
     check = runpy.run_path(str(rfm.REPOSITORY / 'checks/mpi/pingpong.py'))['pingpong_nodes']
     notes = []
-    records = [measurement(variant='standard', size=size, passes=1, options={'messages': 2},
+    records = [measurement(variant='standard', size=size, passes=1, options={'messages': 2}, state={},
                            seconds=[2 * (2e-6 + size / 1e9 * (long if size > 65536 else 1))] * 10) for size in (0, *(2**power for power in range(23)))]
     case = SimpleNamespace(measurements=records, transport='tcp', note=notes.append, steadiness=functools.partial(check.steadiness, SimpleNamespace(
-        note=notes.append)))
+        note=notes.append, measurements=records)))
     *_, found = check.evaluate(case)
     leaf = references.load(rfm.REPOSITORY / 'config/references/portable.yaml')['pingpong_nodes']['.*']['.*'][found.name]
     judged = evaluation.judged(evaluation.Case(found, reference=references.Reference(tuple(leaf[:3])), reference_from='portable.yaml'))
     assert judged.verdict == ruling and len(notes) == (ruling == 'FAIL') and ('at 128 KiB' in judged.reason) == (ruling == 'FAIL')
+
+
+NEAR, FAR = {'core_to_core.0': 33e-9}, {'core_to_core.0': 150e-9}
+
+
+@pytest.mark.parametrize('slow_from, changes_at, ruling, told', [
+    (2**20, 2**12, 'FAIL', 'at 1 MiB; in the state core-to-core 150 ns'),       # a collapse in one state is told with it
+    (2**20, 2**20, 'PASS', None),                                               # what begins with another state is the host's
+    (2**23, 2**20, 'PASS', None)])
+def test_a_collapse_is_told_with_the_state_of_its_size(slow_from, changes_at, ruling, told):
+    check = runpy.run_path(str(rfm.REPOSITORY / 'checks/mpi/pingpong.py'))['pingpong']
+    notes = []
+    records = [measurement(variant='swapped', size=size, passes=1, options={'messages': 2}, index=0, set_aside=0, rounds=list(range(10)),
+                           state=FAR if size >= changes_at else NEAR, process=0,
+                           seconds=[2 * (1e-6 + size / 1e10) * (20 if size >= slow_from else 1)] * 10) for size in (2**power for power in range(22))]
+    case = SimpleNamespace(measurements=records, note=notes.append, evaluate=lambda: [check.steadiness(case, 'swapped', 'swapped.shm')])
+    (name, (found,)), = evaluation.of_processes(case).items()
+    leaf = references.load(rfm.REPOSITORY / 'config/references/portable.yaml')['pingpong']['.*']['.*'][name]
+    judged = evaluation.judged(evaluation.choose([found], references.Known('portable.yaml', [references.Reference(tuple(leaf[:3]))])))
+    assert judged.verdict == ruling and (told or '') in judged.reason
+    assert [note for note in notes if 'not held against' in note] == [
+        f"swapped: messages of {'4 KiB' if changes_at == 2**12 else '1 MiB'} and those of half the size met different states of the machine, and "
+        'are not held against each other']
 
 
 @two_cpus

@@ -4,10 +4,11 @@ A curve is a dictionary size (bytes) -> array of seconds per message, one for ea
 '''
 
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
-from plumbline.model import probes, result, uncertainty
+from plumbline.model import probes, result, states, uncertainty
 from plumbline.mpi import messages
 
 #: The fit for the asymptotic bandwidth takes the sizes down to this part of the largest.
@@ -73,20 +74,25 @@ def fit(found):
     return Line(float(startup), float(1 / per_byte) if per_byte > 0 else float('inf'), residuals)
 
 
-def of_halves(found):
+def of_halves(found, met=MappingProxyType({})):
     '''The bandwidth of each message over that of one of half the size.
 
     A message can always be sent as two of half the size, so an MPI has no reason to be slower for it than what its memory is
     (Traeff, Gropp and Thakur, IEEE Trans. Parallel Distrib. Syst. 21 (2010) 698: self-consistent performance guidelines).
 
+    :arg met: size -> the state of the machine that it was measured in, None: not known (:mod:`plumbline.model.states`).  What two sizes
+        in different states differ by is the host's doing, and left out, unless nothing else is there.
     :returns: dictionary size -> samples, over the median of the half; of the sizes whose half was measured, ascending.
     '''
-    return {size: 2 * np.median(found[size // 2]) / found[size] for size in found if size and size % 2 == 0 and size // 2 in found}
+    pairs = [size for size in found if size and size % 2 == 0 and size // 2 in found]
+    alike = [size for size in pairs if None not in (one := met.get(size, {}), half := met.get(size // 2, {})) and states.same(one, half)]
+    return {size: 2 * np.median(found[size // 2]) / found[size] for size in alike or pairs}
 
 
-def falls(found):
-    '''The sizes at which the bandwidth falls by more than a fifth, and by more than the noise: size -> median of :func:`of_halves`.'''
-    ratios = {size: float(np.median(ratio)) for size, ratio in of_halves(found).items()}
+def falls(found, ratios):
+    '''The sizes at which the bandwidth falls by more than a fifth, and by more than the noise: size -> median of its ``ratios``
+    (:func:`of_halves`).'''
+    ratios = {size: float(np.median(ratio)) for size, ratio in ratios.items()}
     apart = {size for size in ratios if uncertainty.median_interval(found[size])[0] > 2 * uncertainty.median_interval(found[size // 2])[1]}
     return {size: ratio for size, ratio in ratios.items() if ratio < _FALL and size in apart}
 
