@@ -7,7 +7,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 #: Of this clone or this site, or not needed to build kernels.
-LEFT_OUT = ('__pycache__', 'localhost.yaml', 'plumbline', 'setup', '*.egg-info')
+EXCLUDED = ('__pycache__', 'localhost.yaml', 'plumbline', 'setup', '*.egg-info')
 
 
 class WithShare(build_py):
@@ -17,7 +17,7 @@ class WithShare(build_py):
             for folder in ('checks', 'config', 'src'):
                 share = Path(self.build_lib, 'plumbline/share', folder)
                 shutil.rmtree(share, ignore_errors=True)
-                shutil.copytree(folder, share, ignore=shutil.ignore_patterns(*LEFT_OUT))
+                shutil.copytree(folder, share, ignore=shutil.ignore_patterns(*EXCLUDED))
 
 
 setup(cmdclass={'build_py': WithShare})

@@ -30,7 +30,7 @@ static uint64_t all_bits(const sp *s)
     return sum;
 }
 
-static double greatest(double x)
+static double reduce_max(double x)
 {
     MPI_Allreduce(MPI_IN_PLACE, &x, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return x;
@@ -64,12 +64,12 @@ int main(int argc, char **argv)
     app sent = a;
     sent.shortest = s->shortest;
     sent.longest = s->longest;
-    const double residual = greatest(sp_residual(s)), bound = sp_residual_bound(s);
+    const double residual = reduce_max(sp_residual(s)), bound = sp_residual_bound(s);
     const app_result r = app_result_of(&sent, 0, residual, bound);
     sp_start(s);
     for (int i = 0; i < atoi(argv[2]); i++)
         sp_step(s);
-    const double error = greatest(sp_error(s));
+    const double error = reduce_max(sp_error(s));
     const uint64_t bits = all_bits(s);
     if (a.rank == 0)
         printf("{\"grid\": [%d, %d, %d], \"residual\": %.17g, \"residual_bound\": %.17g, \"error\": %.17g, "

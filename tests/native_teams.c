@@ -35,7 +35,7 @@ static double run(pl_case *c)
 
 static void options_of(pl_case *c, int count, char **options)
 {
-    static const char *text[PL_MAX_TEXTS];
+    static const char *text[PL_MAX_STRINGS];
     c->text = text;
     for (int i = 0; c->kernel->parameters && c->kernel->parameters[i].name; i++) {
         c->parameters[i] = c->kernel->parameters[i].value;

@@ -12,6 +12,7 @@ import sample_session as sample
 from made_report import case, metric, result, write_report
 from plumbline import schemas
 from plumbline.analysis import acceptance, answers
+from plumbline.analysis.session import Session
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
 from plumbline.model import verdict
@@ -94,6 +95,20 @@ def test_a_skipped_test_that_has_references_is_no_pass(tmp_path):
     assert 'Not decided: software 0 of 1, speed 0 of 12, measurement 0 of 1 judged values could not be told for noise, 5 that have references were not measured; none FAILs.' in text
 
 
+def test_what_is_unstable_is_not_accepted(tmp_path):
+    '''Nor is what a disturbed session measured.'''
+    noisy = sample.case('gather', [sample.metric('of_parts.x', 0.6, verdict='UNSTABLE'), sample.metric('of_parts.y', 0.9) | {'sees': 0.3}])
+    taken = {'record': 'contention', 'schema': 1, 'threads': 2, 'elapsed': 5.0, 'throttled': 0, 'waited': 2.0, 'stolen': 0.0}
+    disturbed = sample.case('cores', [sample.metric('of_base.one', 1.2)], detail={'contention': [taken]})
+    for number, (more, status, text) in enumerate([
+            (noisy, 0, 'software 1 of 3, speed 0 of 12, measurement 0 of 1 judged values could not be told for noise; none FAILs.'),
+            (disturbed, 3, 'for noise; the measurement: disturbed: The threads did not have the CPUs to themselves; none FAILs.')]):
+        archive.write(rows := healthy(more, number=number), tmp_path / 'archive')
+        done = run(tmp_path, '--output', tmp_path / 'a.html')
+        assert (Session(rows).exit_status(), done.exit_code) == (status, 3) and done.output.startswith('sample: UNSTABLE, '), done.output
+        assert text in (tmp_path / 'a.html').read_text()
+
+
 def test_a_lasting_loss_is_no_pass(tmp_path):
     '''Each night within its bounds, and 5 % worse for half of them: exit 1 of plumbline report, too.'''
     noise = np.random.default_rng(1).normal(0, 0.005, 24)
@@ -126,6 +141,11 @@ def test_the_document_as_pdf(tmp_path, node):
     done = run(tmp_path, '--output', tmp_path / 'a.pdf')
     assert done.exit_code in (0, 3), done.exception
     assert (tmp_path / 'a.pdf').read_bytes().startswith(b'%PDF') and (tmp_path / 'a.pdf').stat().st_size > 10_000
+
+
+def test_a_document_of_another_kind_is_none(tmp_path, node):
+    node(1, metric())
+    assert str(run(tmp_path, '--output', tmp_path / 'a.txt').exception) == f'{tmp_path}/a.txt: a document is .pdf or .html'
 
 
 def test_without_weasyprint_one_line_says_what_to_do(tmp_path, node, monkeypatch):

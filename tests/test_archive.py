@@ -145,7 +145,7 @@ def test_a_repetition_is_retried_before_the_next_one(tmp_path):
 
 
 def test_an_error_of_reframe_is_not_explained_by_what_it_tolerated():
-    rows = sample.frame(sample.case('Test', [sample.metric('of_limit.a', 0.9), sample.metric('of_limit.b', 0.8, verdict='UNSTABLE')], detail={}))
+    rows = sample.frame(sample.case('Test', [sample.metric('of_limit.a', 0.9) | {'sees': 0.1}, sample.metric('of_limit.b', 0.8, verdict='UNSTABLE')], detail={}))
     assert [Session(rows, status).exit_status() for status in (0, 1)] == [0, 2]
 
 

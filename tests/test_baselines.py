@@ -122,6 +122,21 @@ def test_a_doubt_spares_what_holds_anywhere_and_no_reference_of_a_site(value, re
     assert found.verdict == expected and (expected != 'NO REFERENCE' or found.reason == 'not judged: somebody else worked there')
 
 
+@pytest.mark.parametrize('value, expected', [(0.7, 'PASS'), (0.5, 'NO REFERENCE'), (0.29, 'FAIL')])
+def test_a_doubt_explains_no_more_than_it_can(value, expected):
+    metric = metrics.Metric('of_parts', 'plain', np.full(9, value), doubt='somebody else worked there', explains=2.0)
+    assert evaluation.judged(evaluation.Case(metric, reference=Reference((1.0, -0.4, None)), reference_from='portable.yaml')).verdict == expected
+
+
+def test_processes_beside_somebody_else_do_not_count_where_most_had_their_core():
+    cases = [evaluation.Case(metrics.Metric('of_parts', 'plain', np.full(3, value), doubt=doubt), processes=[Process(number, 3, None)])
+             for number, (value, doubt) in enumerate([(0.5, 'made up'), (0.9, None), (0.9, None)])]
+    found = evaluation.pooled(cases)
+    assert (found.metric.value, found.metric.doubt, found.set_aside, len(found.processes)) == (pytest.approx(0.9), None, 3, 2)
+    found = evaluation.pooled([cases[0], cases[0], cases[1]])
+    assert (found.metric.value, found.metric.doubt, found.set_aside) == (0.5, 'made up', 0)
+
+
 def test_a_doubt_of_one_process_is_one_of_all():
     cases = [evaluation.Case(metrics.Metric('of_baseline', 'made', np.array([0.5] * 3), baseline=FMA.leaf, doubt=doubt),
                              processes=[{'process': number, 'n': 3, 'record': None}]) for number, doubt in enumerate((None, 'made up'))]

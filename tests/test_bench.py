@@ -43,6 +43,8 @@ def test_what_cannot_be_measured_is_said_and_the_others_are_measured(monkeypatch
     assert done.output.splitlines()[0] == 'NOT MEASURED  one: no library to compare with'
     assert done.output.splitlines()[1].startswith('met           a / b')
     assert CliRunner().invoke(app, ['bench', 'other']).exit_code == 0
+    assert str(CliRunner().invoke(app, ['bench', 'other', 'triads']).exception) == (
+        'triads: no such kernel; there are one, other; and `verdicts` or `sweeps`, alone')
 
 
 def test_a_run_without_a_metric_is_not_multiplied(monkeypatch, tmp_path):

@@ -16,12 +16,15 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import sample_session as sample
 from native import SOURCE, needs, x86_only
+from plumbline import bench, cli
 from plumbline.analysis import diagnosis, lines, subsystems
 from plumbline.analysis.session import Session
 from plumbline.bench import verdicts
+from plumbline.bench.common import Figure
 from plumbline.bench.verdicts import exchanged, faults, rungs, session, table
 from plumbline.bench.verdicts.faults import FAULTS, Launch, NotHere
 from plumbline.errors import PlumblineError
@@ -267,7 +270,7 @@ def test_what_was_run_is_not_run_again(tmp_path, monkeypatch):
         return session.Session(kind, number, 0, None, 0.0, 1.0, '')
 
     monkeypatch.setattr(session.Place, 'measure', measure)
-    monkeypatch.setattr(verdicts, 'lines', lambda place: [])
+    monkeypatch.setattr(verdicts, 'told', lambda place: ([], table.MET))
     begun(tmp_path)
     (tmp_path / 'sessions').mkdir()
     monkeypatch.setitem(FAULTS, 'hog', faults.Fault('hog', (), (), lambda folder: contextlib.nullcontext(Launch())))
@@ -292,7 +295,7 @@ def test_the_first_sessions_become_references_as_soon_as_they_are_good_enough(tm
 
     monkeypatch.setattr(session.Place, 'measure', measure)
     monkeypatch.setattr(session.Place, 'accept', accept)
-    monkeypatch.setattr(verdicts, 'lines', lambda place: [])
+    monkeypatch.setattr(verdicts, 'told', lambda place: ([], table.MET))
     good = 99
     with pytest.raises(PlumblineError, match='10 sessions make no references: too few'):
         verdicts.run(tmp_path, 1, 0)
@@ -319,7 +322,7 @@ def test_sessions_that_become_references_begin_apart(tmp_path, monkeypatch):
     monkeypatch.setattr(verdicts.time, 'sleep', sleep)
     monkeypatch.setattr(session.Place, 'measure', measure)
     monkeypatch.setattr(session.Place, 'accept', lambda place, apart: begun(tmp_path))
-    monkeypatch.setattr(verdicts, 'lines', lambda place: [])
+    monkeypatch.setattr(verdicts, 'told', lambda place: ([], table.MET))
     told = []
     verdicts.run(tmp_path, 1, 0, tell=told.append)
     assert waits == [3600 - 80 + 5] * 4 and told[1] == 'sessions that become references begin 60 minutes apart: the next one in 59'
@@ -333,7 +336,7 @@ def test_a_fault_that_cannot_be_provoked_is_told_and_the_others_are_tried(tmp_pa
 
     monkeypatch.setitem(FAULTS, 'hog', faults.Fault('hog', (), (), absent))
     begun(tmp_path)
-    monkeypatch.setattr(verdicts, 'lines', lambda place: [str(place.not_tried())])
+    monkeypatch.setattr(verdicts, 'told', lambda place: ([str(place.not_tried())], table.MET))
     told = []
     verdicts.run(tmp_path, 0, 1, ['hog'], told.append)
     assert told == ['1 of 1: hog 1: not tried: no such thing', "{'hog': 'no such thing'}"]
@@ -354,7 +357,7 @@ def test_a_session_is_a_real_run_in_a_folder_of_its_own(tmp_path, handed_out, bu
     seen = table.look(place, ended)
     assert seen.values['node_speed %threads=one', 'gnu', 'bandwidth.memory'][1:] == (registry.MEMORY_ONE, registry.MORE)
     assert seen.values['node_speed %threads=one', 'gnu', 'flops.L1'][1] == registry.L1
-    assert any('Nothing changed: exit code 0 in' in line for line in table.lines(place))
+    assert any('Nothing changed: exit code 0 in' in line for line in table.told(place)[0])
 
 
 def test_every_fault_has_a_rule_that_names_it():
@@ -401,7 +404,50 @@ def test_the_row_of_a_fault(monkeypatch):
     fail = ('metric', registry.MEMORY_ONE)
     found = [seen(50, 1, 1, [fail], ['noisy_neighbour']), seen(60, 1, 1, [fail]), seen(60, 1, 3), seen(100, 1)]
     assert table._row('hog', found, [seen(100, 1)]) == [
-        'hog', '40 % memory, one thread', '40 % bandwidth.plain', '2 of 4', '0: 1, 1: 2, 3: 1', 'metric 2', '1', '2']
+        'hog', '40 % memory, one thread', '40 % bandwidth.plain', '2 of 4', 'MISSED', '0: 1, 1: 2, 3: 1', 'metric 2', '1', '2']
+    assert table._row('hog', [seen(81, 1)] * 4, [seen(100, 1)])[1:5] == ['19 % memory, one thread', '19 % bandwidth.plain', '0 of 4', '-']
+
+
+@pytest.mark.parametrize('wrong, total, most, target', [
+    (0, 100, 0.01, 'met'), (1, 100, 0.01, 'met'), (2, 100, 0.01, 'too few to tell'), (3, 100, 0.01, 'too few to tell'), (4, 100, 0.01, 'MISSED'),
+    (1, 20, 0.05, 'met'), (2, 20, 0.05, 'too few to tell'), (4, 20, 0.05, 'MISSED'),
+    # By fewer one that is wrong would not be seen.
+    (0, 99, 0.01, 'too few to tell'), (0, 19, 0.05, 'too few to tell'), (0, 0, 0.05, 'too few to tell'), (2, 2, 0.05, 'MISSED')])
+def test_what_becomes_of_a_target(wrong, total, most, target):
+    assert table.becomes(wrong, total, most) == target
+
+
+@pytest.mark.parametrize('quiet, faulty, targets, code', [
+    ({0: 95, 3: 5}, {1: 20}, ['met', 'met', 'met'], 0),
+    ({0: 96, 1: 4}, {1: 20}, ['met', 'MISSED', 'met'], 1),
+    ({0: 85, 3: 15}, {1: 20}, ['MISSED', 'met', 'met'], 1),
+    ({0: 100}, {1: 16, 3: 4}, ['met', 'met', 'MISSED'], 1),
+    ({0: 10}, {1: 16, 0: 4}, ['too few to tell', 'too few to tell', 'MISSED'], 1),
+    ({0: 20}, {1: 20}, ['met', 'too few to tell', 'met'], 3), ({0: 100}, {}, ['met', 'met', 'too few to tell'], 3)])
+def test_the_benchmark_ends_with_what_becomes_of_its_targets(tmp_path, monkeypatch, quiet, faulty, targets, code):
+    monkeypatch.setitem(FAULTS, 'hog', faults.Fault('hog', (registry.MEMORY_ONE,), (), None))
+    monkeypatch.setattr(table, 'look', lambda place, one: seen(50 if one.kind == 'hog' else 100, 1, one.exit))
+    monkeypatch.setattr(session.Place, 'sessions', lambda place: [
+        session.Session(kind, number, exit, None, float(number), 60.0, '') for kind, codes in (('null', quiet), ('hog', faulty))
+        for exit, count in codes.items() for number in range(count)])
+    told = []
+    assert verdicts.run(tmp_path, 0, 0, tell=told.append) == code
+    assert told[-1].startswith('Targets: ') and re.findall('(met|MISSED|too few to tell)[;.]', told[-1]) == targets
+
+
+def test_bench_tells_what_is_there_of_the_verdicts(tmp_path, monkeypatch):
+    monkeypatch.setattr(cli, 'REPORTS', tmp_path)
+    monkeypatch.setattr(bench, 'FIGURES', {})
+    words = ['bench', '--archive', str(tmp_path / 'archive')]
+    done = CliRunner().invoke(cli.app, words)
+    assert (done.exit_code, done.output) == (0, '')     # nobody has run it
+    (tmp_path / 'verdicts').mkdir()
+    for more in ([], ['verdicts', '--null', '0', '--faults', '0']):
+        done = CliRunner().invoke(cli.app, words + more)
+        assert (done.exit_code, done.output) == (3, f'{tmp_path}/verdicts: no session yet\n')
+    monkeypatch.setattr(bench, 'FIGURES', {'none': lambda machine, pairs: [Figure('a / b', np.array([]))]})
+    done = CliRunner().invoke(cli.app, words)
+    assert done.exit_code == 1 and done.output.endswith('verdicts: no session yet\n')
 
 
 def test_the_table_is_restructured_text():

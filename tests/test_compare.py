@@ -85,6 +85,17 @@ def test_sessions_are_compared_in_the_state_that_both_met(write):
     assert change.kind == 'unclear' and change.reason == 'measured in another state of the machine than before: core-to-core 17 ns'
 
 
+def test_ratios_that_a_slower_machine_keeps_do_not_dilute_its_rates(write):
+    '''Twice as many as there are rates, of which 4 % is lost.'''
+    def session(rate):
+        return write(case(*(metric(f'{name}.v{number}', rate if name == 'bandwidth' else 0.5, 0.005, seed=write.count,
+                                   unit='MB/s' if name == 'bandwidth' else '1') for name in ('bandwidth', 'of_limit', 'of_parts') for number in range(8))))
+    found = compared(*(session(rate) for rate in (1000, 1003, 998, 1001, 1002)), session(960))
+    assert {part.name: part.verdict for part in found.parts} == {
+        'memory, one thread, rates and times': 'FAIL', 'memory, one thread, shares and ratios': 'PASS'}
+    assert found.slower[0].score.change == pytest.approx(-0.04, abs=0.005) and len(found.slower[0].score.members) == 8
+
+
 # --- what is named ------------------------------------------------------------------------------------------------------
 
 def test_a_slowed_metric_is_named_and_noise_is_not(write):
@@ -295,7 +306,10 @@ def test_another_working_set_of_a_cache_is_another_metric(write):
     before = of_cache(usual)
     assert kinds(compared(before, of_cache((2**19, 500))))['bandwidth.nt.L2'] == 'slower'
     found = compared(before, of_cache(smaller))
-    assert kinds(found) == {'bandwidth.nt.L2': 'unclear', 'growth.L3': 'unclear'} and found.exit_status == 0
+    assert kinds(found) == {'bandwidth.nt.L2': 'unclear', 'growth.L3': 'unclear'} and found.exit_status == 3
+    assert found.incomparable == [('', 'L2, rates and times'), ('', 'latency, shares and ratios')]      # of which nothing is known
+    assert compare.confirmed(found, [compared(before, of_cache(usual))]).exit_status == 0
+    assert compare.confirmed(found, [compared(before, of_cache(smaller))]).exit_status == 3
     assert {change.reason for change in found.changes if change.kind == 'unclear'} == {
         'not compared: another working set than before: 256 KiB, and 512 KiB before'}
     for sessions in ((before, of_cache(smaller), of_cache(usual)), (before, of_cache(smaller, usual, usual))):
@@ -382,7 +396,7 @@ def test_the_table_names_what_is_slower_first_and_what_else_changed(place):
     assert head[0] == f'made (n1): {names(place)[2]} after {names(place)[1]}'
     assert head[1] == 'speed        0 failed, 1 slower, 0 gone, 0 changed, 0 unclear, 0 faster, 0 new, 21 within noise' == head[-1]
     assert re.match(r'would have seen a loss of \d\.\d % \(median of the metrics\), \d+\.\d % \(the worst\)', head[2])
-    assert re.match(r'and of a subsystem: memory, one thread \d\.\d %', head[3])
+    assert re.match(r'and of a subsystem: memory, one thread, rates and times \d\.\d %', head[3])
     row, = (line for line in head if line.startswith(' slower '))
     assert 'triad_memory' in row and 'bandwidth.nt' in row and '1.01 GB/s' in row and '0.699 GB/s' in row and '-30.6 %' in row
     assert 'bandwidth.plain' not in done.out
@@ -413,6 +427,41 @@ def test_a_test_that_fails_in_one_session_after_only_is_not_worse(write):
     assert compare.confirmed(found, [compare.compare([before], failed[1])]).wrong == found.wrong
     with pytest.raises(PlumblineError, match='compared with itself'):
         compare.confirmed(found, [found])
+
+
+@pytest.mark.parametrize('unclear', [
+    {'state': {'core_to_core.0': 17e-9}}, {'spread': 0.9}, {'record': 0, 'size': 2**18}])
+def test_a_session_in_which_it_is_unclear_does_not_clear_what_is_worse(write, unclear):
+    '''In another state of the host, in noise, or with another working set of the cache.'''
+    def session(rate, size=2**19, spread=0.02, verdict='NO REFERENCE', **more):
+        more = {'state': {'core_to_core.0': 110e-9}, 'record': 0} | more
+        reference = [1000, -0.1, None] if verdict != 'NO REFERENCE' else None
+        others = [metric(f'bandwidth.company{number}.L2', 1000, seed=write.count) for number in range(10)]
+        left = [metric('bandwidth.nt.L2', rate, spread, seed=write.count, verdict=verdict, reference=reference, **more)] if rate else []
+        return sides.load(write(case(*left, metric('of_limit.nt.L2', 0.5, seed=write.count, unit='1'), record={'level': 'L2', 'working_set': size}),
+                                case(*others, name='Company %threads=one')), None)
+    before = session(1000)
+
+    def confirmed(after, *others):
+        found = compare.confirmed(compare.compare([before], after), [compare.compare([before], other) for other in others])
+        return kinds(found)['bandwidth.nt.L2'], found.exit_status
+    slow, doubt = session(600), session(990, **unclear)
+    assert kinds(compare.compare([before], doubt))['bandwidth.nt.L2'] == 'unclear'
+    assert confirmed(slow) == confirmed(slow, doubt) == confirmed(slow, doubt, session(610)) == ('slower', 1)
+    assert confirmed(slow, doubt, session(1000)) == ('unclear', 0)
+    # It is there, and no more than that, or a PASS.
+    assert confirmed(session(None)) == ('gone', 1) and confirmed(session(None), doubt)[0] == 'unclear'
+    failed, passed = session(995, verdict='FAIL'), session(990, **unclear, verdict='PASS')
+    assert confirmed(failed, doubt) == ('failed', 1) and confirmed(failed, passed) == ('unclear', 0)
+    assert confirmed(slow, passed) == ('slower', 1)
+
+
+@pytest.mark.parametrize('rulings, status', [('F', 1), ('FU', 1), ('FF', 1), ('FP', 0), ('FUP', 0), ('UP', 0), ('UF', 3), ('UU', 3)])
+def test_a_subsystem_whose_second_session_was_too_noisy_is_not_cleared(rulings, status):
+    named = {'F': verdict.FAIL, 'U': verdict.UNSTABLE, 'P': verdict.PASS}
+    first, *others = [compare.Comparison('made', ('a',), str(number), [], parts=[compare.Part('', 'L1, rates and times', None, named[one], 0.1)])
+                      for number, one in enumerate(rulings)]
+    assert compare.confirmed(first, others).exit_status == status
 
 
 def test_without_a_change_it_exits_with_0(place):
@@ -502,7 +551,8 @@ def test_what_noise_hides_is_not_called_equal():
         return [compare.Change(kind, 'triad', 'bandwidth.plain', 'default', 'gnu', ('n1', 'n1'), before=1.0, after=1.0) for kind in kinds]
 
     def status(*kinds, parts=()):
-        return compare.Comparison('made', ('a',), 'b', changes(*kinds), parts=[compare.Part('', 'L1', None, ruling, 0.1) for ruling in parts]).exit_status
+        return compare.Comparison('made', ('a',), 'b', changes(*kinds), parts=[compare.Part('', 'L1, rates and times', None, ruling, 0.1)
+                                                                                  for ruling in parts]).exit_status
 
     assert status(compare.UNCLEAR, compare.UNCLEAR) == 3 and status(compare.UNCLEAR, compare.WITHIN) == 0
     assert status(compare.WITHIN, parts=[verdict.UNSTABLE]) == 3 and status(compare.UNCLEAR, parts=[verdict.FAIL]) == 1

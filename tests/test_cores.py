@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import functools
 import itertools
 import os
 import pathlib
@@ -322,7 +323,7 @@ def test_clock_of_all_over_one():
 
 
 def test_cores_that_differ_by_design_are_compared_with_their_own():
-    '''Eight fast cores, and eight that hand over and compute at two thirds of their speed; one of the latter is out of true.'''
+    '''Eight fast cores, and eight that hand over and compute at two thirds of their speed; one of the latter is an outlier.'''
     kinds = [list(range(8)), list(range(8, 16))]
     processor = machine(of_cache=16)
     pairs = np.array(list(itertools.combinations(range(16), 2)))
@@ -448,6 +449,19 @@ def test_a_base_clock_that_has_fallen_is_told_and_does_not_excuse_a_processor(mh
     assert judged.verdict == ruling, judged.reason
     assert ('below the processor' in ' '.join(notes)) == (turbo is not None)
     assert (judged.unjudged is not None and 'SST-PP' in judged.reason) == (ruling == 'NO REFERENCE')
+
+
+@pytest.mark.parametrize('slowest, others, ruling', [
+    (0.95, None, 'PASS'), (0.75, None, 'FAIL'), (0.95, 'made up', 'PASS'), (0.75, 'made up', 'NO REFERENCE'), (0.6, 'made up', 'FAIL')])
+def test_a_core_of_low_clock_fails_where_nobody_else_works(slowest, others, ruling):
+    clock = np.where(np.arange(8) == 3, slowest * 3000.0, 3000.0) * np.ones((20, 1))
+    check = runpy.run_path(str(rfm.REPOSITORY / 'checks/compute/cores.py'))['cores']
+    case = SimpleNamespace(plumbline=SimpleNamespace(of_machine={}), all_cpus=range(8), skip_metric=lambda *_: None)
+    case.of_fellows = functools.partial(check.of_fellows, case)
+    metric = {one.name: one for one in check.clocks(case, None, handovers.Clocks(list(range(8)), *[clock] * 4), (), others)}['of_median.clock']
+    bounds = files.lookup(files.load(rfm.REPOSITORY / 'config/references/portable.yaml'), 'cores', ['default', 'gnu'])['of_median.clock']
+    judged = evaluation.judged(evaluation.Case(metric, reference=Reference(tuple(bounds[:3])), reference_from='portable.yaml'))
+    assert judged.verdict == ruling, judged.reason
 
 
 # --- the check, and its figures ---------------------------------------------------------------------------------------------

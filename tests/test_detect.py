@@ -249,6 +249,12 @@ def test_flux(here, tmp_path):
     assert 'queue debug skipped' in text and 'longest job: 8h' in text
 
 
+def test_queues_of_flux_without_a_default_one_are_said(here):
+    rfm.script(here / 'flux', f'[ "$*" = "resource R" ] && cat {RECORDED}/flux_resources.json || echo \'{{"queues": {{"debug": {{}}}}}}\'')
+    with pytest.raises(PlumblineError, match='^Flux is here but does not answer: Flux has the queues debug and no default one, .*; set policy'):
+        detect.site_file()
+
+
 def test_no_scheduler_is_said(here, tmp_path):
     _, text = detect.site_file(name='alone')
     assert 'DECIDE: no scheduler was found' in text

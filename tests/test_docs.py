@@ -4,6 +4,7 @@ name exists.'''
 import html.parser
 import json
 import re
+import shlex
 import subprocess
 import sys
 from urllib.parse import unquote, urldefrag
@@ -173,6 +174,16 @@ def test_commands_and_targets_exist():
         pair for name in known for pair in ((name, ''), ('', name))}
     targets = set(re.findall(r'^([a-z]+):', (rfm.REPOSITORY / 'Makefile').read_text(), re.MULTILINE))
     assert set(re.findall(r'(?:^ +|``)make\s([a-z]+)', ALL, re.MULTILINE)) <= targets
+
+
+def test_options_of_commands_exist():
+    known = {name: {'--help', *(option for one in command.params for option in one.opts)} for name, command in commands()}
+    wrong = []
+    for block, inline in re.findall(r'^ +(plumbline (?:\\\n|[^\n|])*)|``(plumbline [^`|]*)', ALL, re.MULTILINE):
+        words = shlex.split(block or inline, comments=True)
+        name = next((name for name in known if words[:name.count(' ') + 1] == name.split()), 'plumbline nodes show')      # the group's own
+        wrong += [f'{name}: {word}' for word in words if word.startswith('-') and word.partition('=')[0] not in known[name]]
+    assert wrong == []
 
 
 def test_checks_and_their_variables_exist():

@@ -507,7 +507,7 @@ def test_recording_expects_what_other_nodes_have(tmp_path):
     found = seen(tmp_path, links, {}, {'munge': 'reloading'})
     content = record.expectations('epyc', found)
     assert {name for name in content['expectations'] if name.startswith('net.')} == {'net.eth0.state', 'net.eth0.speed', 'net.eth0.mtu'}
-    assert record.left_out(content, found) == {'net.enxb03af2b6059f': 'named by its own address', 'net.eth1': 'its state is down', 'net.ib0': 'its state is unknown'}
+    assert record.skipped(content, found) == {'net.enxb03af2b6059f': 'named by its own address', 'net.eth1': 'its state is down', 'net.ib0': 'its state is unknown'}
     assert {content['expectations'][f'service.{name}']['one_of'] == ['active', 'reloading'] for name in ('munge', 'slurmd')} == {True}
     # Where sockets start it, it is inactive until somebody logs in, as whoever records has.
     assert not {'ssh', 'sshd'} & set(record.SERVICES)

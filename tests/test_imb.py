@@ -18,6 +18,7 @@ from plumbline import imb
 from plumbline.errors import PlumblineError
 from plumbline.imb import subjects
 from plumbline.imb.check import _WHERE, ImbCheck
+from plumbline.model import quantity
 from plumbline.mpi import installed
 from plumbline.mpi.families import families
 from plumbline.report import figures
@@ -264,9 +265,9 @@ def test_runs_are_samples():
         imb.samples([read('impi_mpi1'), read('openmpi_mpi1')])
 
 
-@pytest.mark.parametrize('length, text', [(4, '4B'), (1024, '1KiB'), (1025, '1025B'), (2**22, '4MiB'), (3 * 2**20, '3MiB')])
+@pytest.mark.parametrize('length, text', [(0, '0B'), (4, '4B'), (1024, '1KiB'), (1025, '1025B'), (2**22, '4MiB'), (3 * 2**20, '3MiB'), (2**30, '1024MiB')])
 def test_sizes_in_names(length, text):
-    assert (subjects.short_size(length), subjects.bytes_of(text)) == (text, length)
+    assert (quantity.short_size(length), quantity.bytes_of(text)) == (text, length)
     assert subjects.read(f'Unidir_put.aggregate.{text}.shm') == ('Unidir_put, aggregate', length)
     assert subjects.read('Barrier.64.shm') == subjects.read('Barrier.shm') == ('Barrier', None)
     assert subjects.read(f'Allreduce.64.{text}.shm') == ('Allreduce', length)

@@ -14,6 +14,7 @@ from plumbline.report.history import Loss
 
 PASS, FAIL = sample.metric('of_limit.plain', 0.9), sample.metric('of_limit.nt', 0.1, verdict='FAIL', reason='0.10 is below 0.80')
 UNSTABLE, NONE = sample.metric('of_limit.x', 0.8, verdict='UNSTABLE', reason='straddles'), sample.metric('bandwidth.plain', 900.0, 'MB/s', reference=None)
+DISTURBED = {'record': 'contention', 'schema': 1, 'threads': 2, 'elapsed': 5.0, 'throttled': 0, 'waited': 2.0, 'stolen': 0.0}
 NOISY = [sample.predicted(variant, 0.3, 'UNSTABLE', spread=0.5) for variant in sample.HISTORY]
 
 
@@ -24,6 +25,7 @@ def suites(*cases, losses=()):
 
 @pytest.mark.parametrize('cases, losses', [
     ([sample.case('a', [PASS, NONE])], ()), ([sample.case('a', [PASS, UNSTABLE])], ()), ([sample.case('a', [FAIL, PASS])], ()),
+    ([sample.case('a', [PASS | {'sees': 0.3}, UNSTABLE])], ()), ([sample.case('a', [PASS], detail={'contention': [DISTURBED]})], ()),
     ([sample.case('a', [UNSTABLE, NONE])], ()), ([sample.case('a', [PASS]), sample.case('b', NOISY, threads='all', level='memory')], ()),
     ([sample.case('a', [sample.predicted(variant, 0.1) for variant in sample.HISTORY], level='memory')], ()),
     ([sample.case('a', [PASS])], [Loss('memory, rates and times', 'memory: 9 % worse since 2026-01-01')]), ([sample.case('a', result='skip', detail={})], ()),
@@ -44,6 +46,18 @@ def test_verdicts_and_values_are_told_apart():
     assert found[0].get('name') == 'triad_memory memory all' and found[0].get('skipped') == '2'
     assert cases['of_limit.plain'].find('system-out').text == 'PASS: 0.900 (spread 2.0 %), expected 1.00 (0.800..1.10)'
     assert [cases[name].find('skipped').get('type') for name in ('of_limit.x', 'bandwidth.plain')] == ['UNSTABLE', 'NO REFERENCE']
+
+
+@pytest.mark.parametrize('metrics, detail, names', [
+    ([PASS | {'sees': 0.3}, UNSTABLE], {}, []), ([PASS, UNSTABLE], {}, ['the test', '20260102T030405Z-sample']),
+    ([PASS], {'contention': [DISTURBED]}, ['20260102T030405Z-sample'])])
+def test_what_is_not_judged_is_an_error(metrics, detail, names):
+    found, status = suites(sample.case('a', metrics, detail=detail))
+    errors = [one for one in found.iter('testcase') if one.find('error') is not None]
+    assert [one.get('name') for one in errors] == names and status == (3 if names else 0)
+    assert {one.find('error').get('type') for one in errors} <= {'NOT JUDGED'}
+    if detail:
+        assert errors[0].find('error').get('message') == 'NOT JUDGED: the measurement (disturbed: The threads did not have the CPUs to themselves)'
 
 
 def test_an_end_of_reframe_that_no_verdict_explains_is_in_every_output(tmp_path):

@@ -28,6 +28,13 @@ def test_of_limit_by_hand():
     assert found['plain'].limit == 2500
 
 
+@pytest.mark.parametrize('beside, told', [([3.9] * 9 + [2.0], '10 % of the samples'), ([3.9] * 10, None), (None, None)])
+def test_a_kernel_beside_which_somebody_else_worked_on_the_core_is_in_doubt(beside, told):
+    probes = {} if beside is None else {'probes': {'additions_per_cycle': {'before': beside, 'after': beside}}}
+    found = limits.of_limit([stream(*[1.0] * 10), kernel(*[1.0] * 10, **probes)])['plain'].doubt
+    assert found is None if told is None else found.endswith(told)
+
+
 def test_drift_cancels():
     steady = limits.of_limit([stream(1, 1, 1), kernel(2, 2, 2)])['plain']
     drifting = limits.of_limit([stream(1, 3, 9), kernel(2, 6, 18)])['plain']

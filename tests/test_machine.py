@@ -3,11 +3,14 @@
 import runpy
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import rfm
 from plumbline.errors import PlumblineError
-from plumbline.model import baselines
+from plumbline.model import baselines, metrics
+from plumbline.references import Reference, files
+from plumbline.rfm import evaluation
 from plumbline.system import datasheet
 from plumbline.system.dmi import memory_slots
 
@@ -26,7 +29,7 @@ def without(section, key, source_key='source', why='nobody knows'):
     return SERVER | {section: SERVER[section] | {key: None, source_key: why}}
 
 
-def slot(locator, bank='Not Specified', size='32 GB', speed='4800 MT/s'):
+def slot(locator, bank='Not Specified', size='32 GB', speed='4800 MT/s', rated='4800 MT/s'):
     '''One slot as dmidecode prints it.'''
     if size is None:
         return ('Handle 0x0031, DMI type 17, 92 bytes\nMemory Device\n\tArray Handle: 0x0022\n'
@@ -34,7 +37,7 @@ def slot(locator, bank='Not Specified', size='32 GB', speed='4800 MT/s'):
                 '\tType: Unknown\n\tSpeed: Unknown\n')
     return ('Handle 0x0030, DMI type 17, 92 bytes\nMemory Device\n\tArray Handle: 0x0022\n'
             f'\tTotal Width: 80 bits\n\tData Width: 64 bits\n\tSize: {size}\n'
-            f'\tLocator: {locator}\n\tBank Locator: {bank}\n\tType: DDR5\n\tSpeed: 5600 MT/s\n'
+            f'\tLocator: {locator}\n\tBank Locator: {bank}\n\tType: DDR5\n\tSpeed: {rated}\n'
             f'\tConfigured Memory Speed: {speed}\n\tVolatile Size: {size}\n')
 
 
@@ -91,13 +94,36 @@ def test_processors_that_draw_less_than_their_channels_give(tmp_path):
     assert datasheet.peaks({'memory': SERVER['memory'] | {'most': 170600}}, 16)['memory', 'all'] == 170600
 
 
+def of_memory(share, memory=SERVER['memory'], cpus=range(48), virtual='no'):
+    '''What the check says of a share of the peak, on a node of 48 cores.'''
+    check = runpy.run_path(str(rfm.REPOSITORY / 'checks/memory/limits.py'))['limits']
+    processor = {'topology': {'cores': [hex(1 << cpu) for cpu in range(48)]}}
+    notes = []
+    case = SimpleNamespace(all_cpus=cpus, current_partition=SimpleNamespace(processor=processor), note=notes.append,
+                           plumbline=SimpleNamespace(of_machine={'virtual': virtual}))
+    found = check.of_memory(case, memory, 'node.yaml', datasheet.peaks({'memory': memory}, len(cpus))['memory', 'all'], share)
+    assert notes == [f"the peak of memory: {memory['source']}"]
+    return found
+
+
 @pytest.mark.parametrize('cpus, unjudged', [(range(4), "4 of the node's 48 cores may be used"), (range(2, 48), None), (range(48), None)])
 def test_part_of_a_node_is_not_judged_by_all_its_channels(cpus, unjudged):
     '''A quota or a cpuset of four cores; two of all are the system's.'''
-    check = runpy.run_path(str(rfm.REPOSITORY / 'checks/memory/limits.py'))['limits']
-    processor = {'topology': {'cores': [hex(1 << cpu) for cpu in range(48)]}}
-    found = check.of_memory(SimpleNamespace(all_cpus=cpus, current_partition=SimpleNamespace(processor=processor)), 'node.yaml')
+    found = of_memory(0.5, cpus=cpus)
     assert found['unjudged'] == unjudged and '`most` of `memory` into node.yaml' in found['remark']
+
+
+@pytest.mark.parametrize('share, given, ruling', [
+    (0.66, {}, 'PASS'), (0.53, {}, 'FAIL'),      # 0.8 with every rate divided by 1.5
+    (0.53, {'virtual': 'yes'}, 'NO REFERENCE'), (0.66, {'virtual': 'yes'}, 'PASS'), (1.3, {'virtual': 'yes'}, 'FAIL'),
+    (0.43, {'memory': {'most': 2 * 1638400, 'source': 'HBM'}}, 'NO REFERENCE'),
+    (0.53, {'memory': SERVER['memory'] | {'configured': 3200}}, 'NO REFERENCE'), (0.66, {'memory': SERVER['memory'] | {'configured': 4400}}, 'PASS'),
+    (0.39, {'memory': SERVER['memory'] | {'configured': 3200}}, 'FAIL')])      # too slow for what it is configured for
+def test_what_a_share_of_the_peak_proves(share, given, ruling):
+    bounds = files.lookup(files.load(rfm.REPOSITORY / 'config/references/portable.yaml'), 'limits', ['default', 'gnu', 'all'])['of_peak.memory']
+    metric = metrics.Metric('of_peak', 'memory', np.full(9, share), **of_memory(share, **given))
+    judged = evaluation.judged(evaluation.Case(metric, reference=Reference(tuple(bounds[:3])), reference_from='portable.yaml'))
+    assert judged.verdict == ruling, judged.reason
 
 
 def test_a_measured_clock_stands_in_for_one_that_is_not_known():
@@ -181,7 +207,7 @@ def test_channels_of_two_sockets_with_empty_slots():
     assert len(slots) == 16 and sum(slot['populated'] for slot in slots) == 7
     assert datasheet.memory_from_dmi(TWO_SOCKETS) == {
         'channels': 7, 'transfer_rate': 4800, 'bytes_per_transfer': 8,
-        'source': 'dmidecode: 7 modules in 7 of 8 channels'}
+        'source': 'dmidecode: 7 modules in 7 of 8 channels (4 of CPU1, 3 of CPU2)'}
 
 
 @pytest.mark.parametrize('names, channels', [
@@ -205,12 +231,24 @@ def test_channels_are_counted_where_names_tell_them(names, channels):
 def test_speeds():
     def rate(*speeds):
         return datasheet.memory_from_dmi(dmi(*(
-            slot(f'P1-DIMM{letter}1', speed=speed) for letter, speed in zip('ABC', speeds))))
+            slot(f'P1-DIMM{letter}1', speed=speed, rated=speed) for letter, speed in zip('ABC', speeds))))
     assert rate('4800 MT/s', '4400 MT/s')['transfer_rate'] == 4400
     assert 'the lowest counts' in rate('4800 MT/s', '4400 MT/s')['source']
     assert rate('4800 MT/s', 'Unknown')['transfer_rate'] is None
-    old = dmi(slot('P1-DIMMA1', speed='2400 MHz')).replace('Memory Speed', 'Clock Speed')
+    old = dmi(slot('P1-DIMMA1', speed='2400 MHz', rated='2400 MHz')).replace('Memory Speed', 'Clock Speed')
     assert datasheet.memory_from_dmi(old)['transfer_rate'] == 2400
+
+
+@pytest.mark.parametrize('speed, rated, rate, configured', [
+    ('3200 MT/s', '4800 MT/s', 4800, 3200), ('4800 MT/s', '4800 MT/s', 4800, None), ('3200 MT/s', 'Unknown', 3200, None),
+    ('3600 MT/s', '2133 MT/s', 3600, None)])        # overclocked
+def test_modules_that_are_configured_for_less_than_they_are_rated_at(tmp_path, node, speed, rated, rate, configured):
+    '''By a low profile in the BIOS, or because the processor allows no more.'''
+    found = datasheet.detect(node(), 'zen4', (dmi(*(slot(f'P{cpu}-DIMMA1', speed=speed, rated=rated) for cpu in (1, 2))), None))
+    assert (found['memory']['transfer_rate'], found['memory'].get('configured')) == (rate, configured)
+    assert found['memory']['source'].endswith('; configured for 3200 MT/s, the modules are rated 4800' if configured else 'in 2 of 2 channels')
+    datasheet.write(tmp_path / 'node.yaml', found)
+    assert datasheet.load(tmp_path / 'node.yaml') == found
 
 
 def test_no_module_is_no_memory():

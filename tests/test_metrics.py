@@ -147,9 +147,9 @@ def test_what_is_skipped_is_one_metric_all_that_have_a_part_or_all():
 
 
 def test_the_cause_is_named_where_the_verdict_is_bad():
-    metric = metrics.Metric('cpu_availability', 'quota', [0.5], remark='a cgroup grants 1 CPUs to 2 threads')
+    metric = metrics.Metric('cpu_availability', 'quota', [0.5], remark='a cgroup that throttles')
     bad, good = (evaluation.judged(evaluation.Case(metric, reference=Reference(reference))) for reference in ((1.0, -0.02, 0.0), (1.0, -0.6, 0.0)))
-    assert (bad.verdict, bad.reason) == ('FAIL', '0.50 is outside 0.98 .. 1.00: a cgroup grants 1 CPUs to 2 threads')
+    assert (bad.verdict, bad.reason) == ('FAIL', '0.50 is outside 0.98 .. 1.00: a cgroup that throttles')
     assert (good.verdict, good.reason) == ('PASS', '0.50 is within 0.40 .. 1.00')
 
 

@@ -248,6 +248,23 @@ def test_references_of_a_node_are_renamed_with_it(tmp_path, monkeypatch):
     assert events.read('made') == before
 
 
+@pytest.mark.parametrize('there, said', [('made@n4.renamed', 'made@n4.yaml: cannot be renamed: Is a directory; nothing is'),
+                                         ('made@n4.yaml', 'made@n3.renamed: cannot be renamed: Is a directory; rename it to {}/made@n4.yaml by hand')])
+def test_references_that_cannot_be_renamed_are_said(tmp_path, monkeypatch, there, said):
+    monkeypatch.setenv('PLUMBLINE_REFERENCES', str(tmp_path))
+    of(measured('n3', 1), measured('n4', 2))
+    for name in ('n3', 'n4'):
+        (tmp_path / f'made@{name}.yaml').write_text(name)
+    before = events.read('made')
+    if there.endswith('.renamed'):
+        (tmp_path / there).mkdir()
+    else:       # meanwhile
+        monkeypatch.setattr(events, 'append', lambda *_: (tmp_path / there).mkdir())
+    done = CliRunner().invoke(app, ['nodes', 'rename', 'n3=n4', 'n4=n3'])
+    assert str(done.exception) == f'{tmp_path}/{said.format(tmp_path)}' and events.read('made') == before
+    assert not there.endswith('.renamed') or [(tmp_path / f'made@{name}.yaml').read_text() for name in ('n3', 'n4')] == ['n3', 'n4']
+
+
 def test_a_sweep_that_is_gone_on_with_after_its_nodes_were_renamed_names_them_as_they_are_called_now(tmp_path):
     work, found = sweep_of(tmp_path, SLOW, '20260101T030405Z-aaaa')
     findings.record(work, found)
@@ -299,7 +316,7 @@ def sweep_of(tmp_path, frame, name='s1', **plan_of):
 def look(work, frame):
     ranked = ranking.rank(frame)
     odd = second.confirm(ranked.outliers(), ranked, frame.clear())
-    return outliers.Findings(work.name, work.nodes, frame, ranked, odd, {node: ['a cgroup grants 0.6 CPUs'] for node in odd['node']}, [{}])
+    return outliers.Findings(work.name, work.nodes, frame, ranked, odd, {node: ["a cgroup's quota is 0.6 CPUs"] for node in odd['node']}, [{}])
 
 
 SLOW = among(table(numbered(100, 100, 60, 100)), noise=0.001)
@@ -332,8 +349,8 @@ def test_a_ticket_has_the_evidence(tmp_path):
     list(proposals.follow_up(work, found))
     text = CliRunner().invoke(app, ['nodes', 'ticket', 'n3']).stdout
     for said in ('Node n3 of made is an outlier among its peers', "speed %threads=one flops: 60.0 Mflop/s, its peers' median 100 Mflop/s (-40.0 %), rank 4 of 4",
-                 'cause, as far as the node tells it: a cgroup grants 0.6 CPUs', 'an outlier in 1 of its last 1 sweep', f'page: {work.folder}/index.html',
-                 "scontrol update nodename=n3 state=drain 'reason=plumbline s1: "):
+                 "cause, as far as the node tells it: a cgroup's quota is 0.6 CPUs", 'an outlier in 1 of its last 1 sweep',
+                 f'page: {work.folder}/index.html', "scontrol update nodename=n3 state=drain 'reason=plumbline s1: "):
         assert said in text, text
     none = CliRunner().invoke(app, ['nodes', 'ticket', 'n1'])
     assert isinstance(none.exception, PlumblineError) and 'nothing to write a ticket of' in str(none.exception)
@@ -371,7 +388,7 @@ def test_a_node_is_drained_repaired_measured_and_put_back(tmp_path):
     # Alone: it cannot be ranked, and is compared with what it was and its peers were.
     still, found = sweep_of(tmp_path, SLOW.filter(pl.col('node') == 'n3'), 's2')
     said = list(proposals.follow_up(still, found))
-    assert len(said) == 1 and 'not to be put back: still off: speed %threads=one flops 60 Mflop/s (was 60, its peers 100)' in said[0]
+    assert len(said) == 1 and 'not to be put back: still off: speed %threads=one flops 60.0 Mflop/s (was 60.0 Mflop/s, its peers 100 Mflop/s)' in said[0]
     good, found = sweep_of(tmp_path, GOOD.filter(pl.col('node') == 'n3'), 's3')
     said = list(proposals.follow_up(good, found))
     assert 'healthy again: no FAIL; ' in said[0] and said[1] == '  to put it back (not done here): scontrol update nodename=n3 state=resume'
@@ -465,7 +482,7 @@ NOT_AGAIN = r'not known whether it is healthy: not measured again: speed %thread
 @pytest.mark.parametrize('frame, said', [
     (table({'n3': 100}, 'latency', 'us'), NOT_AGAIN), (table({'n3': float('nan')}), NOT_AGAIN),
     (among(table(numbered(100, 100, 100, 100), 'flops.other'), noise=0.001), NOT_AGAIN),       # in order among its peers, by other metrics
-    (table({'n3': 0}), r'not to be put back: still off: speed %threads=one flops 0 Mflop/s \(was 60, its peers 100\)$')])
+    (table({'n3': 0}), r'not to be put back: still off: speed %threads=one flops 0.000 Mflop/s \(was 60.0 Mflop/s, its peers 100 Mflop/s\)$')])
 @pytest.mark.parametrize('verdict', ['PASS', 'NO REFERENCE'])
 def test_a_repaired_node_is_not_put_back_by_what_else_it_measured(repaired, tmp_path, frame, said, verdict):
     work, found = sweep_of(tmp_path, frame, 's2')

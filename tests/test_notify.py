@@ -74,6 +74,27 @@ def test_subsystems_losses_and_what_was_left_out_have_a_state():
     assert notify.changes({}, summary(sample.frame(sample.skipped())))[0][0]['name'] == 'the session'
 
 
+def test_a_test_whose_passes_see_nothing_and_a_disturbed_session_are_told():
+    blind = sample.metric('of_limit.x', 0.9, reference=(1.0, None, 0.1))
+    quiet = {'record': 'contention', 'schema': 1, 'threads': 2, 'elapsed': 5.0, 'throttled': 0, 'waited': 0.0, 'stolen': 0.0}
+
+    def after(state, ruling, waited=0.0, **more):
+        parts = sample.metric('of_parts.x', 0.6, verdict=ruling) | {'sees': 0.3}
+        had = sample.metric('cpu_availability', 0.9, verdict='FAIL' if waited > 9 else 'PASS')
+        found, state = notify.changes(state, summary(sample.frame(sample.case('a', [parts, blind, *more.get('metrics', ())]), sample.case(
+            'node_speed', [had], detail={'contention': [quiet | {'waited': waited}]}))))
+        return [(one['name'].split(': ')[-1], one['of'], one['was'], one['now']) for one in found], state
+
+    scattered, state = after({}, 'UNSTABLE')
+    assert scattered == [('the test', 'tests', 'PASS', notify.NOT_JUDGED)]
+    assert after({}, 'UNSTABLE', metrics=[sample.metric('of_parts.y', 0.9) | {'sees': 0.3}])[0] == []
+    disturbed, state = after(state, 'PASS', waited=2.0)
+    assert disturbed == [('the measurement', 'measurement', 'PASS', notify.NOT_JUDGED), ('the test', 'tests', notify.NOT_JUDGED, 'PASS')]
+    failed, still = after(state, 'PASS', waited=9.5)
+    assert failed == [('cpu_availability', 'measurement', 'PASS', 'FAIL')] and 'the measurement' in still
+    assert after(state, 'PASS', waited=0.4) == ([('the measurement', 'measurement', notify.NOT_JUDGED, 'PASS')], {})
+
+
 @pytest.fixture
 def receiver(tmp_path):
     '''A command, and the file into which it writes what it was given.'''

@@ -1,6 +1,7 @@
 '''What holds of any text and any numbers: parsers refuse in one line what they cannot read, statistics keep their order.'''
 
 import contextlib
+import itertools
 import json
 import math
 import pathlib
@@ -12,7 +13,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, core, given, settings, strategies as st
+from hypothesis import HealthCheck, core, example, given, settings, strategies as st
 from reframe.core.exceptions import SanityError
 
 import made_report
@@ -32,7 +33,11 @@ from plumbline.imb import subjects, text as imb
 from plumbline.likwid import bench_output, features, perfctr
 from plumbline.model import baselines, burn, capacity, changes, contention, prediction, processor, records, registry, spatter, subsystems, uncertainty
 from plumbline.model.environment_errors import cause
+from plumbline.model.parameters import as_words, of_display_name
 from plumbline.model.safe_text import masked, shown
+from plumbline.model.stamp import begun, of as stamp_of
+from plumbline.model.states import GAP, clusters
+from plumbline.model.verdict import SEVERITY, judge, judge_expected
 from plumbline.mpi import loopback
 from plumbline.mpi.families import families
 from plumbline.nodes import events, history
@@ -345,6 +350,19 @@ def test_of_a_path_its_last_part_is_left(parts):
     assert without_paths(f'see /{"/".join(parts)}: 3 GB/s') == f'see {parts[-1]}: 3 GB/s'
 
 
+@given(st.dictionaries(st.text('ab.', min_size=1, max_size=3), st.text('ab %=', max_size=8).filter(lambda text: not re.search(' %[^ =%]+=', text))))
+@example({'share': '50 % of x=1'})
+def test_a_name_says_the_values_of_its_parameters(its):
+    name = ' %'.join(['Test', *(f'{name}={value}' for name, value in its.items())])
+    assert of_display_name(name)[1] == its and as_words(name) == ' '.join(['Test', *its.values()])
+
+
+@given(st.lists(st.integers(0, 4 * 10**9), min_size=2))
+def test_names_of_sessions_say_when_they_began_and_sort_by_it(times):
+    names = [f'{stamp_of(at)}-ad190cfc' for at in sorted(times)]
+    assert [begun(name).timestamp() for name in names] == sorted(times) and names == sorted(names) and begun(names[0][:15]) is None
+
+
 @given(st.sets(st.integers(0, 300), min_size=1))
 def test_a_list_of_cpus_says_which(cpus):
     ends = [[int(end) for end in part.split('-')] for part in topology.cpu_list(cpus).split(',')]
@@ -421,3 +439,28 @@ def test_whose_threads_wait_longer_was_given_less(lost, more):
     assert 0 <= given_time <= 1 and contention.time_given(lost[::-1]) == pytest.approx(given_time) and min(contention.causes(lost).values()) >= 0
     assert contention.time_given([{**lost[0], 'waited': lost[0]['waited'] + more}, *lost[1:]]) <= given_time + 1e-12
     assert contention.time_given([*lost, {**lost[0], 'waited': None}]) is None
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.floats(0.01, 0.4), POSITIVE)
+def test_states_are_apart_whatever_the_unit_and_the_order(seed, count, scatter, unit):
+    rng = np.random.default_rng(seed)
+    values = rng.choice([17e-9, 60e-9, 110e-9, math.nan], count) * rng.lognormal(0, scatter, count)
+    labels, centres = clusters(values)
+    its = [values[labels == number] for number in range(len(centres))]
+    assert labels.min(initial=-1) == -1 == labels.max(where=np.isnan(values), initial=-1) and labels.max(initial=-1) == len(centres) - 1
+    assert all(part.min() * (1 - 1e-9) <= centre <= part.max() * (1 + 1e-9) for part, centre in zip(its, centres))
+    assert all(GAP * below.max() < above.min() * (1 + 1e-9) for below, above in itertools.pairwise(its))
+    order = rng.permutation(count)
+    for factor, chosen in ((1, order), (unit, np.arange(count))):
+        same, moved = clusters(factor * values[chosen])
+        assert same.tolist() == labels[chosen].tolist() and moved == pytest.approx(factor * np.array(centres))
+
+
+@pytest.mark.parametrize('ruling', [judge, judge_expected])
+@settings(max_examples=200)
+@given(st.floats(0.3, 3), st.floats(1, 3), st.floats(0, 0.7), st.floats(0, 2), st.booleans())
+def test_a_better_value_has_no_worse_verdict(ruling, value, more, half, spread, rises):
+    def badness(value):
+        found = uncertainty.Summary(value, 9, spread, (value * (1 - half), value * (1 + half)))
+        return SEVERITY.index(ruling(found, (1.0, None, 0.2137) if rises else (1.0, -0.2137, None))[0])
+    assert badness(value) <= badness(value * more) if rises else badness(value * more) <= badness(value)

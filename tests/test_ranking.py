@@ -19,7 +19,7 @@ from native import CPUS
 from plumbline.bench.sweeps import simulation
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
-from plumbline.model import contention, records, uncertainty
+from plumbline.model import contention, records, subsystems, uncertainty
 from plumbline.report import deviations, outliers as text, sweep_page
 from plumbline.rfm import capacity as caches
 from plumbline.sweep import causes, command, lacking, locality, outliers, peers, ranking, results, scatter, second, state
@@ -96,7 +96,8 @@ def test_a_node_that_met_the_state_of_its_peers_is_compared_there():
     others = company(numbered(*[1] * 4))
     alone = of_state(values, [110, 112, 111, 17])
     found = ranking.rank(pl.concat([alone, others]))        # its host has placed its cores elsewhere: no peers
-    assert found.outliers().is_empty() and found.apart == {'n4': ({'core_to_core.0': pytest.approx(1.7e-8)}, 1)}
+    assert found.outliers().is_empty() and found.apart == {'n4': ({'core_to_core.0': pytest.approx(1.7e-8)}, 1)} and found.unranked == {}
+    assert findings(alone).unjudged == {'n4': ['core, rates and times']}
     told = ' '.join(text.remarks(findings(alone)))
     assert ("not ranked where fewer than 3 nodes were in their state, which is their host's doing, and earlier sweeps do not know it: "
             'n4 in 1 metric (core-to-core 17 ns);') in told
@@ -228,8 +229,25 @@ def test_of_equal_nodes_none_is_an_outlier(count, noise, sweeps):
 @pytest.mark.parametrize('count, noise, loss', [(4, 0.02, 0.3), (64, 0.02, 0.12), (64, 0.01, 0.05), (4, 0.01, 0.15), (64, 0.08, 0.4)])
 def test_a_slow_subsystem_is_named_and_no_other_node(count, noise, loss):
     found = ranking.rank(drawn(np.random.default_rng(count), count, noise, {'memory, all threads': loss}))
-    assert set(found.outliers()['node']) == {'n1'} and found.outliers()['check'][0] == 'memory, all threads'
-    assert found.scores.filter(pl.col('check') == 'memory, all threads')['sees'].median() < 1.5 * loss
+    score = 'memory, all threads, rates and times'
+    assert set(found.outliers()['node']) == {'n1'} and found.outliers()['check'][0] == score
+    assert found.scores.filter(check=score)['sees'].median() < 1.5 * loss
+
+
+def test_ratios_that_a_slow_node_keeps_do_not_dilute_its_rates():
+    '''Twice as many: in one score n3 would be 1.7 % low, which is too little to act on; and its ratios are in order in both measurements.'''
+    fleet = simulation.Fleet(np.random.default_rng(1), 16, simulation.Noise(0.003, 0.003))
+    slow, again = (fleet.sweep(0.05, node=2, part=5) for _ in range(2))
+    found = ranking.rank(slow)
+    assert set(found.scores['check']) == {f'{part}, {subsystems.kind(metric)}' for part, metric, _ in simulation.PARTS + simulation.RATIOS}
+    confirmed = second.confirm(found.scores.filter(node='n3'), found, again).filter(pl.col('check').cast(pl.String).str.starts_with('memory, all'))
+    rates, ratios = confirmed.sort('check').to_dicts()
+    assert (rates['check'], rates['odd'], ratios['odd']) == ('memory, all threads, rates and times', True, False)
+    assert [rates['value'], rates['again'], ratios['value'], ratios['again']] == pytest.approx([0.95, 0.95, 1, 1], abs=0.01)
+    # What ratios scatter by is nothing to rates.
+    alone = ranking.rank(slow.filter(~pl.col('metric').is_in(['of_limit', 'of_parts', 'growth'])))
+    few, all_of_them = (one.scores.filter(noise=subsystems.RATES)['scale'].to_list() for one in (alone, found))
+    assert few == pytest.approx(all_of_them)
 
 
 def test_scatter_of_earlier_sweeps_by_hand():
@@ -259,7 +277,7 @@ def test_four_nodes_see_more_after_earlier_sweeps():
 
 def scored(values, sweep='', **more):
     '''Scores that nodes had: a row for each.'''
-    row = {'system': 's', 'partition': 'p', 'environ': 'gnu', 'kind': 'alike', 'check': 'L2', 'members': 6, 'sweep': sweep} | more
+    row = {'system': 's', 'partition': 'p', 'environ': 'gnu', 'kind': 'alike', 'check': 'L2, rates and times', 'members': 6, 'sweep': sweep} | more
     return pl.DataFrame([row | {'node': node, 'value': float(value)} for node, value in values.items()])
 
 
@@ -273,7 +291,7 @@ def test_a_node_is_held_against_itself():
     assert ranking.rank(fleet.sweep(), earlier, before).suspects().is_empty()
     slow = fleet.sweep(0.06, node=2, part=2)
     found = ranking.rank(slow, earlier, before)
-    assert found.outliers().is_empty() and found.suspects().select('node', 'check', 'since').rows() == [('n3', 'L2', True)]
+    assert found.outliers().is_empty() and found.suspects().select('node', 'check', 'since').rows() == [('n3', 'L2, rates and times', True)]
     assert found.suspects()['off'].item() == pytest.approx(-0.06, abs=0.02)
     # From five sweeps on; of other metrics nothing is known.
     few = before.filter(pl.col('sweep') < '4')
@@ -287,7 +305,7 @@ def test_a_node_is_held_against_itself():
 
 
 def test_what_a_score_scatters_by_around_its_own_median_by_hand():
-    scores = ranking.rank(drawn(np.random.default_rng(1), 3, 0.01)).scores.filter(pl.col('check') == 'L2')
+    scores = ranking.rank(drawn(np.random.default_rng(1), 3, 0.01)).scores.filter(check='L2, rates and times')
     logs = {'n1': [0.01, 0.0, -0.01, 0.0, 0.0], 'n2': [1.0, 1.0, 1.02, 0.98, 1.0], 'n3': [0.0] * 5}
     before = pl.concat([scored({node: np.exp(own[sweep]) for node, own in logs.items()}, str(sweep)) for sweep in range(5)])
     row = ranking.newly(scores, before).filter(pl.col('node') == 'n3')
@@ -351,6 +369,27 @@ def test_sweeps_keep_how_nodes_scatter(tmp_path):
     (tmp_path / 'a' / scatter.FILE).write_text('damaged')
     with pytest.raises(PlumblineError, match=r'a/scatter.parquet: not what a sweep kept of its nodes; delete it'):
         scatter.before(tmp_path / 'c')
+
+
+def test_scores_that_mix_rates_and_ratios_are_read_and_said_to_be_older(tmp_path, monkeypatch):
+    '''As earlier versions kept them; what they say of a subsystem is of neither.'''
+    scores = ranking.rank(drawn(np.random.default_rng(1), 3, 0.01)).scores
+    old = pl.concat([scored(numbered(1, 1, 1.2), str(number), check='L2') for number in range(5)])
+    assert ranking.newly(scores, old).is_empty() and not ranking.newly(scores, old.with_columns(check=pl.lit('L2, rates and times'))).is_empty()
+    assert ranking.of_both(pl.concat([old, scored(numbered(1, 1, 1), '9')])) == ['0', '1', '2', '3', '4'] and ranking.of_both(None) == []
+    for name, check in (('a', 'L2'), ('b', 'L2, shares and ratios')):
+        (tmp_path / name).mkdir()
+        scored(numbered(1, 1, 1), check=check).select(ranking.SCORES.names()).write_parquet(tmp_path / name / scatter.SCORES)
+    assert ranking.of_both(scatter.scores_before(tmp_path / 'c')) == ['a']
+    monkeypatch.setattr(outliers, 'look', lambda *_: dataclasses.replace(findings(company(numbered(*[0] * 4))), of_both=['a', 'b']))
+    done = CliRunner().invoke(app, ['rank', str(tmp_path)])
+    assert done.exit_code == 0 and re.search(r'^not used are the scores of sweeps that an older version ranked, .*: a, b$', done.stdout, re.M), done.output
+
+
+def test_a_cause_is_looked_for_by_the_subsystem_whatever_its_score_is_of(monkeypatch):
+    monkeypatch.setattr(causes, 'diagnose', lambda _, __, judged: types.SimpleNamespace(findings=[one.part for one in judged.subsystems]))
+    odd = ranking.rank(drawn(np.random.default_rng(64), 64, 0.02, {'memory, all threads': 0.2, 'CPU availability': 0.2})).outliers()
+    assert sorted(causes.diagnosed(sample.frame(sample.case('triad', detail={})), odd, [])) == ['CPU availability', 'memory, all threads']
 
 
 def test_the_sweeps_of_another_partition_say_nothing(tmp_path):
@@ -486,7 +525,7 @@ def test_a_subsystem_is_confirmed_by_its_metrics(loss, confirmed):
     first = ranking.rank(drawn(generator, 4, 0.02, {'L2': 0.3}))
     again = drawn(generator, 4, 0.02, {'L2': loss})
     rows = second.confirm(first.outliers(), first, again).filter(pl.col('name') == 'score')
-    assert rows.select('node', 'check', 'confirmed').rows() == [('n1', 'L2', confirmed)]
+    assert rows.select('node', 'check', 'confirmed').rows() == [('n1', 'L2, rates and times', confirmed)]
     assert rows['again'][0] == pytest.approx(1 - loss, rel=0.05)
 
 
@@ -544,7 +583,7 @@ def test_causes_of_lost_time():
     assert contention.time_left_by_quota([CONTENTION]) == pytest.approx(0.7)
     assert contention.time_left_by_quota([CONTENTION | {'throttled': None}]) is None
     assert contention.notes([CONTENTION], {'cpu_quota': 1.2}) == [
-        'a cgroup grants 1.2 CPUs to 2 threads', 'a cgroup that throttles took 30 % of the time of the threads',
+        "a cgroup's quota is 1.2 CPUs for 2 threads", 'a cgroup that throttles took 30 % of the time of the threads',
         'other processes took 5 % of the time of a thread', 'the hypervisor took 2 % of the time of the threads']
 
 
@@ -593,7 +632,7 @@ def test_what_cannot_be_ranked_is_no_pass():
     two = findings(table(numbered(100, 60)))
     assert (two.named, two.exit_status) == ([], 2)
     assert 'cannot be ranked: no metric of 3 nodes of one kind or more' in text.headline(two)
-    assert 'cannot rank n[1-2] (p, gnu): 2 of the kind alike, 3 are needed' in list(text.remarks(two))
+    assert 'cannot rank n[1-2] (p, gnu): 2 of the kind alike, 3 are needed' in list(text.remarks(two)) and two.unjudged == {}
     divided = findings(table(numbered(100, 100, 100, 60, 60, 60, 60)))
     assert (divided.named, divided.exit_status) == ([], 1)
     assert text.headline(divided).endswith('no outliers; by 1 of the metrics the nodes are of two sorts')
@@ -601,9 +640,12 @@ def test_what_cannot_be_ranked_is_no_pass():
     assert told in list(text.remarks(divided))
 
 
-def test_a_node_of_a_kind_of_its_own_is_not_passed_over():
+def test_a_node_of_a_kind_of_its_own_is_not_passed_over(tmp_path, monkeypatch):
     '''One with a memory module less is of another kind.'''
-    found = findings(pl.concat([table(numbered(100, 100, 100)), table({'n4': 90}, kind='less memory')]))
+    found = findings(pl.concat([table(numbered(100, 100, 100)), table({'n4': 90}, kind='less memory'), table({'n4': 0.0}, 'latency', subsystem='L1')]))
+    monkeypatch.setattr(outliers, 'look', lambda *_: found)
+    done = CliRunner().invoke(app, ['rank', str(tmp_path)])
+    assert done.exit_code == 3 and 'not judged, since fewer than 3 nodes are peers in it: n4: core, rates and times\n' in done.stdout, done.output
     assert text.headline(found).endswith('3 ranked by 1 metrics: no outliers; 1 could not be ranked')
     assert 'cannot rank n4 (p, gnu): 1 of the kind less memory, 3 are needed' in list(text.remarks(found))
 
@@ -743,7 +785,7 @@ def test_a_node_is_named_once_it_was_slow_twice(cluster, tmp_path):
 
 @pytest.mark.parametrize('own, status, ranked, expected', [
     ([0] * 4, 0, 0, 0), ([0] * 4, 0, 1, 1), ([0, 0, 0, 3], 0, 0, 3), ([0, 0, 0, 3], 0, 1, 1), ([0, 3], 1, 0, 1), ([0] * 3, 0, 2, 3),
-    ([0] * 2, 0, 2, 0), ([], 2, None, 2)])
+    ([0] * 2, 0, 2, 0), ([], 2, None, 2), ([0] * 4, 0, 3, 3), ([0] * 4, 1, 3, 1)])
 def test_a_sweep_that_could_judge_nothing_does_not_end_with_0(own, status, ranked, expected):
     nodes = {f'n{number}': state.Node(f'n{number}', '', state.OVER, state=state.MEASURED, status=one) for number, one in enumerate(own)}
     nodes['down'] = state.Node('down', '', state.OVER, state='down', status=3)

@@ -107,14 +107,16 @@ def test_lines_that_need_attention_come_first(session):
                                            ([sample.case('a', [sample.metric('of_limit', 0.9, verdict='KNOWN ISSUE')])], 0),
                                            ([sample.case('a', [sample.metric('of_limit', 0.9)]), sample.broken()], 1), ([sample.broken()], 1),
                                            ([sample.skipped(), sample.fixture()], 2), ([], 2),
-                                           ([sample.case('a', [sample.metric('of_limit.nt', 0.9, verdict='UNSTABLE'),
-                                                               sample.metric('of_limit', 0.9)])], 0),
+                                           ([sample.case('a', [sample.metric('of_parts.nt', 0.9, verdict='UNSTABLE'),
+                                                               sample.metric('of_parts', 0.9) | {'sees': 0.3}])], 0),
+                                           ([sample.case('a', [sample.metric('of_parts', 0.9, verdict='UNSTABLE'),
+                                                               sample.metric('of_limit', 0.9, reference=(1.0, None, 0.1))])], 3),
                                            ([sample.case('a', [sample.metric('of_limit', 0.9, verdict='UNSTABLE')]),
                                              sample.case('b', [sample.metric('of_limit', 0.9)])], 3),
-                                           ([sample.case('a', [sample.metric('of_limit.nt', 0.9, verdict='UNSTABLE'), sample.metric('of_limit', 0.9)],
-                                                         result='fail', fail_phase='performance')], 3)],
+                                           ([sample.case('a', [sample.metric('of_limit.nt', 0.9, verdict='UNSTABLE'), sample.metric('of_limit', 0.9) | {
+                                               'sees': 0.3}], result='fail', fail_phase='performance')], 3)],
                          ids=['pass', 'no reference', 'known issue', 'one fail', 'only fail', 'nothing measured', 'no rows', 'partly unstable',
-                              'undecided', 'partly unstable, not run again'])
+                              'unstable beside what sees nothing', 'undecided', 'partly unstable, not run again'])
 def test_exit_status(cases, status):
     assert report.Session(sample.frame(*cases)).exit_status() == status
 
@@ -255,6 +257,36 @@ def test_what_took_the_cpus_stands_above_what_is_slow():
     assert 'CPUs to themselves' not in ' '.join(terminal(sample.frame(cases[1]), 120))
 
 
+def test_what_may_explain_a_loss_leaves_a_session_undecided_and_a_little_of_it_does_not():
+    '''The exit code and the answer on the measurement are one; two threads on one core are a state of the host, and no disturbance.'''
+    contention = {'record': 'contention', 'schema': 1, 'threads': 2, 'elapsed': 5.0, 'throttled': 0, 'waited': 0.0, 'stolen': 0.0}
+    sharing = {'records': [{'probes': {'core_sharing': {side: [1.96] * 24 for side in ('before', 'after')}}}]}
+
+    def said(*metrics, machine=(), records=(), **lost):
+        had = sample.metric('cpu_availability', 0.9) | {'sees': 0.2}
+        session = report.Session(sample.frame(sample.case('node_speed', [had, *metrics], threads='all', level='L1', detail={
+            'contention': [contention | lost], 'machine': sample.MACHINE | dict(machine), **dict(records)})))
+        answer, = (one for one in session.answers if one.question == 'measurement')
+        return answer.verdict, session.exit_status(), answer.text, session.not_judged()
+
+    had = 'the threads had the CPUs for 90.0 % of the time, the least of all tests'
+    why = 'The threads did not have the CPUs to themselves'
+    assert said() == ('PASS', 0, had, '')
+    for cause in ('waited', 'stolen'):
+        assert said(**{cause: 0.6}) == ('PASS', 0, f'{had}; noticed: {why}', '')
+        assert said(**{cause: 1.5}) == ('UNSTABLE', 3, f'disturbed: {why}', f'NOT JUDGED: the measurement (disturbed: {why})')
+    assert said(machine={'cpu_quota': 1.9})[:2] == ('PASS', 0) and said(machine={'cpu_quota': 1.0})[:2] == ('UNSTABLE', 3)
+    noisy = sample.metric('of_parts.plain', 0.6, verdict='UNSTABLE')
+    assert said(noisy, records=sharing) == ('PASS', 0, f'{had}; noticed: Two of the threads were on one core', '')
+    assert said(sample.metric('of_parts.plain', 0.4, verdict='FAIL'), waited=1.5)[:2] == ('UNSTABLE', 1)
+
+
+@pytest.mark.parametrize('mhz, status', [([3000] * 95 + [1200] * 5, 0), ([3000] * 80 + [1200] * 20, 3), ([1200] * 100, 3)])
+def test_a_clock_that_fell_now_and_then_leaves_a_session_undecided_where_it_may_explain_a_loss(mhz, status):
+    session = report.Session(sample.frame(clocked('limits', mhz)))
+    assert len(session.diagnosis.findings) == 1 and session.exit_status() == status
+
+
 def test_a_quota_that_came_in_the_middle_of_a_session_is_named():
     '''The tests that follow are of as many threads as it lets run.'''
     quiet = {'record': 'contention', 'schema': 1, 'elapsed': 5.0, 'throttled': 0, 'waited': 0.0, 'stolen': 0.0}
@@ -264,9 +296,9 @@ def test_a_quota_that_came_in_the_middle_of_a_session_is_named():
             'contention': [quiet | {'threads': ran}], 'machine': sample.MACHINE | {'cpu_quota': quota}}) for name, threads, ran, quota in tests]
         return ' '.join(' '.join(terminal(sample.frame(*cases), 120)).split())
 
-    assert 'a cgroup grants 1.5 CPUs to 2 threads' in said(('node_speed', 'all', 2, None), ('latency', 'one', 1, 1.5), ('limits', 'all', 1, 1.5))
+    assert "a cgroup's quota is 1.5 CPUs for 2 threads" in said(('node_speed', 'all', 2, None), ('latency', 'one', 1, 1.5), ('limits', 'all', 1, 1.5))
     for healthy in ([('limits', 'all', 2, 2.5), ('latency', 'one', 1, 2.5)], [('limits', 'all', 2, None), ('latency', 'one', 1, 1.0)]):
-        assert 'a cgroup grants' not in said(*healthy)
+        assert "a cgroup's quota" not in said(*healthy)
 
 
 def clocked(name, mhz, **machine):

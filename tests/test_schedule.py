@@ -199,3 +199,14 @@ def test_what_cannot_be_scheduled_is_one_line(place, mode, options, complaint):
     done = schedule(place, *options.pop('options', ()), mode=mode, **options)
     assert done.code == 2 and done.out.startswith('plumbline: ') and complaint in done.out and len(done.out.splitlines()) == 1
     assert not list(place.folder.rglob('*.sh'))
+
+
+def test_an_option_of_two_lines_is_none(place):
+    done = schedule(place, '--scron=--partition=a\n30 2 * * * touch here', starter='scrontab')
+    assert done.code == 2 and done.out.startswith("plumbline: --scron '--partition=a") and len(done.out.splitlines()) == 1
+
+
+def test_a_variable_s_name_is_no_command_of_the_script(place):
+    place.environment['PLUMBLINE_X;\ntouch here'] = '1'
+    assert schedule(place).code == 0
+    assert re.search(r'^# Set where .* PLUMBLINE_X\?\?touch\?here', (place.folder / 'plan/daily.sh').read_text(), re.MULTILINE)

@@ -97,7 +97,7 @@ def asked(cluster, ending, building, tmp_path_factory):
     ('-w n9', r'sbatch: Invalid node name specified - `sinfo -N` names'),
     ('--mem=999999G', r'sbatch: Memory specification .*node configuration is not available - no node of the partition is like that'),
 ])
-def test_what_slurm_refuses_is_one_line_with_what_mends_it(option, reason, asked):
+def test_what_slurm_refuses_is_one_line_with_its_fix(option, reason, asked):
     assert re.fullmatch(f'run: {reason}.*', asked[f'Asking %option={option}'])
 
 

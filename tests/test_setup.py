@@ -470,11 +470,16 @@ def test_every_dependency_is_locked_once_with_its_hashes(repository):
 
 def test_what_is_imported_is_declared(repository):
     '''A package that only another one brings along may be gone with its next version.'''
-    files = [path for part in ('src/plumbline', 'checks', 'config') for path in (repository / part).rglob('*.py') if 'bench' not in path.parts]
-    names = {top for path in files for pair in re.findall(r'(?m)^ *(?:from (\w+)[\w.]* import |import (\w+))', path.read_text()) for top in pair}
+    def imported(*parts):
+        files = [path for part in parts for path in (repository / part).rglob('*.py') if 'bench' not in path.parts]
+        names = {top for path in files for pair in re.findall(r'(?m)^ *(?:from (\w+)[\w.]* import |import (\w+))', path.read_text()) for top in pair}
+        return names - sys.stdlib_module_names - {'', 'plumbline'}
+
     packages = packages_distributions()
-    needed = {canonicalize_name(packages[top][0]) for top in names - sys.stdlib_module_names - {'', 'plumbline'}}
-    assert needed == {canonicalize_name(one.name) for group in ('dependencies', 'pdf') for one in declared(repository, group)}
+    known = {canonicalize_name(one.name) for group in ('dependencies', 'pdf') for one in declared(repository, group)}
+    assert {canonicalize_name(packages[top][0]) for top in imported('src/plumbline', 'checks', 'config')} == known
+    of_tests = {canonicalize_name(packages[top][0]) for top in imported('tests') & set(packages)}
+    assert of_tests <= known | {canonicalize_name(one.name) for group in ('dev', 'requires') for one in declared(repository, group)}
 
 
 def said_by(done):

@@ -10,7 +10,7 @@ import yaml
 import rfm
 from made_report import measurement
 from plumbline.model import metrics, states
-from plumbline.model.result import Result
+from plumbline.model.result import Process, Result
 from plumbline.references import Known, Reference
 from plumbline.rfm import evaluation
 
@@ -148,6 +148,40 @@ def test_in_a_state_without_references_what_holds_on_any_machine_still_holds():
     beneath = Known('portable.yaml', [Reference((1.0, -0.8, None))])
     found = evaluation.judged(evaluation.choose([case], Known('made.yaml', [Reference((0.5, -0.1, None), {'core_to_core.0': FAR})], beneath)))
     assert (found.verdict, found.reference_from, found.recorded_states) == ('FAIL', 'portable.yaml', [{'core_to_core.0': FAR}])
+
+
+def elsewhere(metric, value, *leaves, beneath=None, runs=(), known_issue=None, ranks=1):
+    '''A metric judged in a state without references, of which others have these; of several runs each has its value.'''
+    values = [value, *runs]
+    samples = np.concatenate([value * np.linspace(0.99, 1.01, 9) for value in values])
+    of_runs = [Process(number, 9, None) for number in range(len(values))] if runs else []
+    case = evaluation.Case(metrics.Metric(metric, None, samples, record=measurement(ranks=ranks)), {'core_to_core.0': NEAR}, processes=of_runs)
+    known = [Reference(leaf, {'core_to_core.0': FAR * 2**number}, known_issue=known_issue) for number, leaf in enumerate(leaves)]
+    return evaluation.judged(evaluation.choose([case], Known('made.yaml', known, beneath)), again=list(range(1, len(values))))
+
+
+@pytest.mark.parametrize('metric, value, leaves, ranks, ruling', [
+    # 400 is the bound of the slowest: 2.6 times below it, or 8 times.
+    ('bandwidth', 150.0, [(1000.0, -0.1, None), (500.0, -0.2, None)], 1, 'UNSTABLE'),
+    ('bandwidth', 160.0, [(1000.0, -0.1, None), (500.0, -0.2, None)], 1, None),
+    ('bandwidth', 150.0, [(500.0, -0.2, None), (1000.0, -0.1, None)], 1, 'UNSTABLE'), ('bandwidth', 9e9, [(500.0, -0.2, None)], 1, None),
+    ('bandwidth', 60.0, [(500.0, -0.2, None)], 2, None), ('bandwidth', 45.0, [(500.0, -0.2, None)], 2, 'UNSTABLE'),
+    ('latency', 3.2, [(1.0, None, 0.2)], 1, 'UNSTABLE'), ('latency', 3.0, [(1.0, None, 0.2)], 1, None), ('hump', 0.01, [(1.0, -0.1, 0.1)], 1, None)])
+def test_in_a_state_without_references_what_is_worse_than_in_all_others_is_no_silence(metric, value, leaves, ranks, ruling):
+    found = elsewhere(metric, value, *leaves, ranks=ranks)
+    assert found.verdict == (ruling or 'NO REFERENCE') and found.recorded_states
+    assert found.reason.startswith('no reference of this state (core-to-core 17 ns); made.yaml has one of core-to-core 110 ns')
+    assert found.reason.count('core-to-core 17 ns') == 1 and (' times beyond the bounds of each: ' in found.reason) == bool(ruling)
+
+
+def test_so_is_it_where_a_floor_of_any_machine_is_met_and_every_run_says_so():
+    leaf = 1000.0, -0.1, None
+    assert elsewhere('bandwidth', 150.0, leaf).reason.endswith('; more than 2.6 times beyond the bounds of each: 150 is below 346.2 MB/s, 85 % less '
+                                                               'than the reference')
+    assert elsewhere('bandwidth', 150.0, leaf, beneath=Known('portable.yaml', [Reference((100.0, -0.1, None))])).verdict == 'UNSTABLE'
+    assert elsewhere('bandwidth', 150.0, leaf, runs=[160.0]).verdict == 'UNSTABLE'
+    assert elsewhere('bandwidth', 150.0, leaf, runs=[150.0, 700.0]).verdict == 'NO REFERENCE'
+    assert elsewhere('bandwidth', 150.0, leaf, known_issue='HPC-1: a DIMM').verdict == 'NO REFERENCE'
 
 
 @pytest.mark.parametrize('metric, state, told', [

@@ -10,8 +10,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from reframe import VERSION
 from reframe.core import fields, variables
 from reframe.core.backends import getscheduler
+from reframe.core.exceptions import ReframeError
 from reframe.core.warnings import ReframeDeprecationWarning, suppress_deprecations
 
 import c_layout
@@ -133,7 +135,7 @@ def test_no_module_has_a_name_of_the_standard_library():
 def test_no_private_attribute_of_reframe_is_named_but_in_one_module():
     paths = [*PACKAGE.rglob('*.py'), *(rfm.REPOSITORY / 'checks').rglob('*.py'), *(rfm.REPOSITORY / 'config').rglob('*.py')]
     assert {one for path in paths for one in private_of_others(path)} == {
-        'private.py: job._nodelist', 'private.py: job._exitcode', 'private.py: test._job', 'private.py: pipeline._ReferenceDictField'}
+        'private.py: job._nodelist', 'private.py: job._exitcode', 'private.py: test._job'}
 
 
 @pytest.mark.parametrize('scheduler', ['local', 'squeue', 'slurm', 'pbs', 'torque'])
@@ -143,6 +145,19 @@ def test_reframe_gives_back_what_is_set_of_its_private_attributes(scheduler):
     private.set_nodes(job, ['n1'])
     private.set_exit_code(job, 3)
     assert (job.nodelist, job.exitcode) == (['n1'], 3)
+
+
+def test_a_reframe_that_lacks_what_is_set_of_it_is_refused_in_one_line():
+    '''Nothing would read what is set instead.'''
+    lacks, tested = 'ReFrame {} has no {}, which Plumbline sets; versions known to work are {}', private.TESTED
+    assert VERSION in tested
+    done = subprocess.run([sys.executable, '-c', 'from reframe.core import pipeline; del pipeline._ReferenceDictField; import plumbline.rfm.private'], text=True,
+                          capture_output=True)
+    said = f"plumbline: {lacks.format(VERSION, 'reframe.core.pipeline._ReferenceDictField.__set__', tested)}\n"
+    assert (done.returncode, done.stderr) == (1, said)
+    for change, name in ((private.set_nodes, '_nodelist'), (private.set_exit_code, '_exitcode')):
+        with pytest.raises(ReframeError, match=lacks.format(VERSION, f'SimpleNamespace.{name}', tested)):
+            change(SimpleNamespace(), 0)
 
 
 def test_reframe_looks_for_the_line_of_a_deprecation_only_where_it_tells_it(monkeypatch):

@@ -1,4 +1,4 @@
-'''Compilers as environments: found, their flags, their code; broken ones told once, and all of them compared.'''
+'''Compilers as environments: found, their flags, their code; environment errors reported once, and all of them compared.'''
 
 import functools
 import os
@@ -185,7 +185,7 @@ def test_threads_of_libomp_run_where_they_are_told_to(llvm, by):
     assert 'libomp' in output_of('ldd', llvm.path('triad')) and 'libgomp' not in output_of('ldd', llvm.path('triad'))
 
 
-# --- broken environments ---------------------------------------------------------------------------------------------
+# --- environment errors ----------------------------------------------------------------------------------------------
 
 @pytest.fixture(scope='module')
 def broken_run(commands, tmp_path_factory):
@@ -203,7 +203,7 @@ def broken_run(commands, tmp_path_factory):
                                          ('fortran', 'false cannot compile Fortran: it says nothing'),
                                          ('sourced', "ERROR: Unable to locate a modulefile for 'nosuch/2.3'"),
                                          ('module', "nosuch/1.2 does not load: Unable to locate a modulefile for 'nosuch/1.2'")])
-def test_a_broken_environment_is_told_once(broken_run, name, cause):
+def test_an_environment_error_is_reported_once(broken_run, name, cause):
     if name in ('sourced', 'module') and not shutil.which('modulecmd'):
         pytest.skip('environment-modules is not there')
     _, judged = broken_run

@@ -1,11 +1,15 @@
 '''Every state of the verdict, and each edge of it.'''
 
 import math
+from types import SimpleNamespace
 
 import pytest
+from reframe.core.exceptions import PerformanceError
 
 from plumbline.model import quantity, verdict
+from plumbline.model.result import UNSET, Result
 from plumbline.model.uncertainty import Summary, summary
+from plumbline.rfm.judging import Judging
 
 REFERENCE = (1.0, -0.2, 0.1)        # 0.80 .. 1.10
 
@@ -24,6 +28,8 @@ def judged(value, low, high, spread=0.02, n=24, reference=REFERENCE, **changed):
     (0.81, 0.78, 0.84, 0.02, 'UNSTABLE', 'interval 0.78 .. 0.84 straddles 0.80'),
     (0.79, 0.78, 0.84, 0.02, 'UNSTABLE', 'interval 0.78 .. 0.84 straddles 0.80'),
     (1.09, 1.05, 1.15, 0.02, 'UNSTABLE', 'interval 1.05 .. 1.15 straddles 1.10'),
+    (0.70, 0.60, 0.80, 0.02, 'UNSTABLE', 'interval 0.60 .. 0.80 straddles 0.80'),
+    (1.20, 1.10, 1.30, 0.02, 'UNSTABLE', 'interval 1.10 .. 1.30 straddles 1.10'),
     (0.93, 0.92, 0.94, 0.31, 'UNSTABLE', 'spread 0.31 above 0.25, and 0.93 is near its bound'),
     (0.93, 0.92, 0.94, math.inf, 'UNSTABLE', 'spread inf above 0.25, and 0.93 is near its bound'),
     (0.93, 0.92, 0.94, math.nan, 'UNSTABLE', 'spread nan above 0.25, and 0.93 is near its bound'),
@@ -69,9 +75,24 @@ def test_the_loss_that_would_be_seen():
     assert verdict.seen_loss(Summary(1.0, 30, 0.1, (0.9, 1.1)), (1.0, None, 0.5)) is None      # what is impossible is no loss
 
 
-def test_a_test_is_undecided_where_nothing_of_it_passes():
-    assert verdict.is_undecided(['UNSTABLE', 'NO REFERENCE'])
-    assert not verdict.is_undecided(['UNSTABLE', 'PASS']) and not verdict.is_undecided(['NO REFERENCE'])
+def test_a_test_is_undecided_where_nothing_of_it_passes_that_sees_a_loss():
+    '''of_limit has an upper bound only: it PASSes whatever was lost.'''
+    assert verdict.is_undecided([('UNSTABLE', 0.3), ('NO REFERENCE', None)]) and verdict.is_undecided([('UNSTABLE', 0.3), ('PASS', None)])
+    assert not verdict.is_undecided([('UNSTABLE', 0.3), ('PASS', 0.2)]) and not verdict.is_undecided([('UNSTABLE', 0.3), ('PASS', 0.0)])
+    assert not verdict.is_undecided([('NO REFERENCE', None)]) and not verdict.is_undecided([('PASS', None)] * 2)
+
+
+def test_a_second_run_tolerates_what_is_unstable_only_beside_a_pass_that_sees_a_loss():
+    def ends(sees):
+        metrics = [SimpleNamespace(name='of_parts.plain', verdict=verdict.UNSTABLE, reason='straddles', sees=0.3),
+                   SimpleNamespace(name='of_limit.plain', verdict=verdict.PASS, reason='at most', sees=sees)]
+        fake = SimpleNamespace(is_dry_run=lambda: False, perfvalues={'a:of_parts.plain': 1}, perf_variables={}, lost=[], again=3, doubt='',
+                               plumbline=Result(metrics=metrics), _of_other_states=list, _case=tuple)
+        Judging.require_every_metric(fake)
+
+    ends(0.2)
+    with pytest.raises(PerformanceError, match='UNSTABLE: of_parts.plain: straddles'):
+        ends(UNSET)
 
 
 def test_cap_on_the_spread():

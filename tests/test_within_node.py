@@ -1,6 +1,7 @@
 '''Parts of a node against their fellows: the slow one is named, though nobody has a reference for its speed.'''
 
 import contextlib
+import functools
 import runpy
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from native import CPUS, two_cpus
 from plumbline import references
 from plumbline.model import uncertainty
 from plumbline.model.result import Result
+from plumbline.rfm import evaluation
 from plumbline.system import topology
 
 CHECK = rfm.REPOSITORY / 'checks/memory/within_node.py'
@@ -76,39 +78,65 @@ def test_sockets_of_one_core_are_compared_as_cores():
     assert said == ['each socket has one core: of=cores compares those'] * 2
 
 
-@pytest.mark.parametrize('virtual, share, proves', [('yes', 0.8, False), ('yes', 0.5, True), ('no', 0.8, True)])
-def test_neighbours_of_a_virtual_machine_may_take_some_of_the_bandwidth(virtual, share, proves):
+def made(*measurements, **given):
+    '''(the check, a case of it on a node of four cores).'''
     check = runpy.run_path(str(CHECK))['within_node']
-    case = SimpleNamespace(measurements=[measurement(process=0), measurement(process=0, cpus=[1])], parts=[[0], [1]], of='sockets', level='memory',
-                           by_round={0: np.array([1 / share, share])}, plumbline=Result(machine={'virtual': virtual}))
+    case = SimpleNamespace(measurements=measurements, current_partition=SimpleNamespace(processor=processor()), **{'all_cpus': range(4), **given})
+    case.in_level, case.others = functools.partial(check.in_level, case), functools.partial(check.others, case)
+    return check, case
+
+
+@pytest.mark.parametrize('virtual, cpus, share, told', [
+    ('yes', 4, 0.8, 'neighbours on the host may'), ('yes', 4, 0.5, None), ('no', 4, 0.8, None),
+    ('no', 2, 0.8, "others, since 2 of the node's 4 cores may be used, may"), ('no', 2, 0.5, None), ('no', 3, 0.8, None)])
+def test_others_may_take_some_of_the_bandwidth(virtual, cpus, share, told):
+    check, case = made(measurement(process=0), measurement(process=0, cpus=[1]), parts=[[0], [1]], of='sockets', all_cpus=range(cpus),
+                       by_round={('memory', 0): np.array([1 / share, share])}, plumbline=Result(machine={'virtual': virtual}))
     found = next(check.evaluate(case))
-    assert found.samples == [share] and (found.doubt is None) == proves
+    assert found.samples == [share] and found.doubt == (told and f'{told} have taken that much')
+
+
+@pytest.mark.parametrize('of, kinds, share, ruling', [('cores', [], 0.75, 'NO REFERENCE'), ('cores', [], 0.95, 'PASS'), ('cores', [], 0.4, 'FAIL'),
+                                                      ('cores', [[0, 1]], 0.75, 'FAIL'), ('sockets', [], 0.75, 'FAIL')])
+def test_who_works_on_the_other_hardware_thread_slows_a_core(of, kinds, share, ruling):
+    '''Cores of several kinds do additions each in its own way, and what the memory gives is no core's.'''
+    level, bounds = ('L2', 'cores') if of == 'cores' else ('memory', '.*')
+    own = [measurement(process=0, level=level, cpus=[cpu], seconds=[0.5] * 10, probes={'additions_per_cycle': {
+        'before': [count] * 10, 'after': [count] * 10}}) for cpu, count in ((0, 3.9), (1, 2.1))]
+    check, case = made(*own, parts=[[0], [1]], of=of, by_round={(level, 0): np.array([1.0, share])},
+                       plumbline=Result(machine={'virtual': 'no', 'core_kinds': kinds}))
+    floors = references.load(rfm.REPOSITORY / 'config/references/portable.yaml')['within_node']['.*']['.*'][bounds]
+    found = evaluation.Case(next(check.evaluate(case)), reference=references.Reference(tuple(floors[f'of_median.{level}'][:3])),
+                            reference_from='portable.yaml')
+    assert evaluation.judged(found).verdict == ruling
 
 
 @pytest.mark.parametrize('number, share', [(0, 0.82), (1, 0.8), (2, 0.79)])
 def test_the_part_that_is_slow_in_most_rounds_is_judged_in_all(number, share):
     '''Sixteen cores of a virtual machine had a slowest of 0.68, 0.86 and 0.87 in three rounds, each time another one.'''
-    check = runpy.run_path(str(CHECK))['within_node']
     shares = {0: np.array([1.0, 0.68, 0.82]), 1: np.array([0.75, 1.0, 0.8]), 2: np.array([1.0, 0.98, 0.79])}
-    case = SimpleNamespace(measurements=[measurement(process=number)], parts=[[0], [1], [2]], of='cores', level='L2', by_round=shares,
-                           plumbline=Result(machine={}))
-    found = next(check.evaluate(case))
-    assert found.samples == [share] and found.remark == 'the slowest has CPU 2'
+    by_round = {(level, at): own if level == 'L2' else own[::-1] for level in ('L1', 'L2') for at, own in shares.items()}
+    check, case = made(*(measurement(process=number, level=level) for level in ('L1', 'L2')), parts=[[0], [1], [2]], of='cores', by_round=by_round,
+                       plumbline=Result(machine={}))
+    first, bandwidth, second, _ = check.evaluate(case)
+    assert (first.name, first.samples, first.remark) == ('of_median.L1', [share], 'the slowest has CPU 0')
+    assert (second.name, second.samples, second.remark) == ('of_median.L2', [share], 'the slowest has CPU 2')
+    assert (bandwidth.name, bandwidth.value) == ('bandwidth.L1', 2000)
 
 
 @pytest.mark.parametrize('of, told', [
-    ('cores', 'CPU 2; below the floor, too: CPU 5 (0.60)'),
+    ('cores', 'CPU 2; below the floor, too: CPU 5 (0.60), CPU 0 (0.80)'),
     ('numa_domains', 'CPU 2 of NUMA domain 12; below the floor, too: CPU 5 of NUMA domain 15 (0.60), CPU 0 of NUMA domain 10 (0.80)')])
 def test_all_that_are_below_the_floor_are_named(of, told):
-    check = runpy.run_path(str(CHECK))
     usual = np.array([0.8, 1.0, 0.5, np.nan, 1.0, 0.6])
     machine = {'numa_nodes': [{'node': 10 + cpu, 'cpus': [cpu]} for cpu in range(6)]}
-    case = SimpleNamespace(measurements=[measurement(process=0)], parts=[[cpu] for cpu in range(6)], of=of, level='L2', by_round={0: usual},
-                           plumbline=Result(machine=machine))
-    assert next(check['within_node'].evaluate(case)).remark == f'the slowest has {told}'
+    check, case = made(measurement(process=0), parts=[[cpu] for cpu in range(6)], of=of, by_round={('memory', 0): usual},
+                       plumbline=Result(machine=machine))
+    assert next(check.evaluate(case)).remark == f'the slowest has {told}'
     floors = references.load(rfm.REPOSITORY / 'config/references/portable.yaml')['within_node']['.*']['.*']
-    (expected, lower, *_), = floors.get(of, floors['.*']).values()
-    assert check['PARTS'][of][2] == pytest.approx(expected + lower)
+    levels, _, floor = runpy.run_path(str(CHECK))['PARTS'][of]
+    assert {name: expected + lower for name, (expected, lower, *_) in floors.get(of, floors['.*']).items()} == {
+        f'of_median.{level}': pytest.approx(floor) for level in levels}
 
 
 def test_each_is_compared_with_the_others():

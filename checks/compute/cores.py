@@ -8,7 +8,7 @@ from plumbline.mpi.pairs import LEAST_NODES
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.node import allocation
 from plumbline.rfm.variables import YesNo
-from plumbline.system.topology import cpu_list, cpu_order
+from plumbline.system.topology import cpu_list, cpu_order, too_few
 
 #: Numbers in the matrices of all samples together: more pairs have fewer samples, ten at least.
 MOST_NUMBERS = 100_000
@@ -18,6 +18,9 @@ MOST_MOVING = 0.1
 
 #: Share of the base clock that a processor holds at least (``of_base`` in ``config/references/portable.yaml``).
 HELD = 0.9
+
+#: Where others work on the host, or the node, they leave the slowest core this share of the median clock at least.
+BESIDE_OTHERS = 0.7
 
 #: Inside a virtual machine neither the places of the cores nor their distances are the machine's.
 VIRTUAL = 'a virtual machine, whose cores may change their places at any time'
@@ -74,7 +77,7 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
         else:
             yield metrics.Metric('of_topology', 'pairs', np.array([as_claimed]), unjudged=unjudged)
         yield from self.of_fellows('latency', model.of_median(found, kinds), unjudged)
-        yield from self.clocks(found, speeds, kinds)
+        yield from self.clocks(found, speeds, kinds, unjudged or too_few(self.current_partition.processor, self.all_cpus))
 
     def latencies(self, found, unjudged):
         '''Of the pairs of each kind, in the level that they were in most often.'''
@@ -85,13 +88,13 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
             changed = 'its level changed between samples' if model.moving(found)[members].mean() > MOST_MOVING else None
             yield metrics.Metric('latency', f'core_to_core.{name}', values[index == np.bincount(index).argmax()] * 1e-3, unjudged=unjudged or changed)
 
-    def of_fellows(self, what, value, unjudged=None):
+    def of_fellows(self, what, value, unjudged=None, others=None):
         if value is None:
             self.skip_metric(f'of_median.{what}', f'{len(self.all_cpus)} cores cannot be ranked: {LEAST_NODES} of a kind at least')
         else:
-            yield metrics.Metric('of_median', what, np.array([value]), unjudged=unjudged)
+            yield metrics.Metric('of_median', what, np.array([value]), unjudged=unjudged, doubt=others if value >= BESIDE_OTHERS else None)
 
-    def clocks(self, found, speeds, kinds):
+    def clocks(self, found, speeds, kinds, others=None):
         if not np.isfinite(speeds.all).any():
             for metric in ('clock.one', 'clock.all', 'clock_ratio.all', 'of_median.clock', 'of_base.one', 'of_base.all'):
                 self.skip_metric(metric, 'the chain of additions is not written for this instruction set')
@@ -100,7 +103,7 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
         for subject, mhz in typical.items():
             yield metrics.Metric('clock', subject, mhz)
         yield metrics.Metric('clock_ratio', 'all', speeds.ratio)
-        yield from self.of_fellows('clock', model.lowest_clock(found, speeds, kinds))
+        yield from self.of_fellows('clock', model.lowest_clock(found, speeds, kinds), None, others)
         base = self.plumbline.of_machine.get('base_clock')
         if not base or kinds:
             why = 'cores of several kinds have several' if kinds else 'neither the kernel nor a time-stamp counter says it'

@@ -1,12 +1,9 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from plumbline.model import limits, metrics, probes, quantity
+from plumbline.model import limits, metrics, probes
 from plumbline.rfm.check import NativeCheck
 from plumbline.system import topology
-
-#: Of the samples a part that moves the median little.
-OTHERS = 0.1
 
 
 @rfm.simple_test
@@ -58,7 +55,4 @@ class triad_scaling(rfm.RunOnlyRegressionTest, NativeCheck):
     def shared(self, record):
         '''Why the threads need not be what is slow; None where nobody else worked on their cores.'''
         kinds = self.plumbline.of_machine.get('core_kinds')
-        others = None if kinds else probes.beside_others(self.measurements)[self.measurements.index(record)]
-        if others is None or others.mean() < OTHERS:
-            return None
-        return f'somebody else worked on the other hardware thread of a core beside {quantity.percent(others.mean(), 0)} of the samples'
+        return None if kinds else probes.doubt_beside(probes.beside_others(self.measurements)[self.measurements.index(record)])

@@ -1,4 +1,3 @@
-import itertools
 import shlex
 
 import numpy as np
@@ -6,17 +5,17 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
 from plumbline.likwid import pin
-from plumbline.model import metrics, records, uncertainty
+from plumbline.model import grouping, metrics, probes, records, uncertainty
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.variables import Whole
 from plumbline.system import topology
 
-#: A part of a virtual machine has this share of its fellows at least: neighbours on the host may take some of the memory's bandwidth.
-VIRTUAL = 0.7
+#: Where others work on the host, or the node, a part has this share of its fellows at least: they may take some of the memory's bandwidth, and
+#: of the clock.
+BESIDE_OTHERS = 0.7
 
-#: Parameter -> (level that a part is measured in, parts that can be compared, at least, floor of portable.yaml).  Of two cores of a
-#: virtual machine one may share its own with somebody.
-PARTS = {'cores': ('L2', 3, 0.7), 'caches': ('memory', 2, 0.9), 'numa_domains': ('memory', 2, 0.9), 'sockets': ('memory', 2, 0.9)}
+#: Parameter -> (levels that a part is measured in, parts that can be compared, at least, floor of portable.yaml).
+PARTS = {'cores': (['L1', 'L2'], 3, 0.85), 'caches': (['memory'], 2, 0.9), 'numa_domains': (['memory'], 2, 0.9), 'sockets': (['memory'], 2, 0.9)}
 
 
 def named(part, of, machine):
@@ -44,14 +43,14 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
 
     @run_after('setup')
     def choose_parts(self):
-        self.level, least, _ = PARTS[self.of]
+        self.levels, least, _ = PARTS[self.of]
         self.parts, fewer = topology.parts(self.current_partition.processor, self.of, self.all_cpus)
         if self.of in ('caches', 'sockets') and topology.has_sockets_of_one_core(self.current_partition.processor):
-            self.skip_test('each socket has one core: of=cores compares those', f'of_median.{self.level}')
+            self.skip_test('each socket has one core: of=cores compares those', f'of_median.{self.levels[-1]}')
         if fewer:
             self.note(f"not compared, of fewer CPUs than the others: {'; '.join(map(topology.cpu_list, fewer))}")
         if len(self.parts) < least:
-            self.skip_test(f"{len(self.parts)} {self.of.replace('_', ' ')} cannot be compared: {least} at least", f'of_median.{self.level}')
+            self.skip_test(f"{len(self.parts)} {self.of.replace('_', ' ')} cannot be compared: {least} at least", f'of_median.{self.levels[-1]}')
         self.processes = self.rounds * len(self.parts)
 
     @property
@@ -64,7 +63,7 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
         return records.MIN_SAMPLES
 
     def options(self):
-        return ['--variants', 'plain', '--size', self.elements(self.level, 32), '--min-time', '0.002']
+        return ['--variants', 'plain', '--size', ','.join(str(self.elements(level, 32)) for level in self.levels), '--min-time', '0.002']
 
     def start(self, command):
         commands = [['env', *(f'{key}={value}' for key, value in pin.omp_environment(part).items()), 'taskset', '-c', topology.cpu_list(part),
@@ -86,27 +85,44 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
         return super().pooled([{**record, 'process': record['process'] // len(self.parts)} for record in measurements])
 
     def evaluated(self):
-        of_rounds = itertools.groupby(metrics.kernels(self.measurements), key=lambda record: record['process'])
-        self.by_round = {number: self.of_fellows(np.array([np.median(records.rate(record, 'bytes')) for record in own])) for number, own in of_rounds}
+        rates = grouping.by_key(((record['level'], record['process']), records.median_rate(record)) for record in metrics.kernels(self.measurements))
+        self.by_round = {which: self.of_fellows(np.array(own)) for which, own in rates.items()}
         return super().evaluated()
 
     def evaluate(self):
+        for level, own in grouping.by_key((record['level'], record) for record in metrics.kernels(self.measurements)).items():
+            yield from self.in_level(level, own)
+
+    def in_level(self, level, of_parts):
         # The part that is slowest in most rounds: the slowest of each round would be another one each time, by chance, and of many parts lower.
-        usual = np.median(list(self.by_round.values()), axis=0)
+        usual = np.median([shares for (one, _), shares in self.by_round.items() if one == level], axis=0)
         if np.isnan(usual).all():
-            self.skip_metric(f'of_median.{self.level}', 'the cores are of several kinds, and none has two parts')
+            self.skip_metric(f'of_median.{level}', 'the cores are of several kinds, and none has two parts')
         else:
             worst = int(np.nanargmin(usual))
-            share = self.by_round[self.measurements[0]['process']][worst]
+            share = self.by_round[level, of_parts[0]['process']][worst]
             names = [named(part, self.of, self.plumbline.of_machine) for part in self.parts]
             slow = [number for number in np.argsort(usual) if number != worst and usual[number] < PARTS[self.of][2]]
             others = ', '.join(f'{names[number]} ({usual[number]:.2f})' for number in slow)
-            is_virtual = self.plumbline.of_machine.get('virtual') == 'yes'
-            yield metrics.Metric('of_median', self.level, np.array([min(1.0, share)]),
-                                 doubt='neighbours on the host may have taken that much' if is_virtual and share >= VIRTUAL else None,
+            beside = next((told for record, told in zip(of_parts, probes.beside_others(of_parts)) if record['cpus'] == self.parts[worst]), None)
+            yield metrics.Metric('of_median', level, np.array([min(1.0, share)]),
+                                 doubt=self.others(beside, share), explains=metrics.TWO_ON_A_CORE,
                                  remark=f'the slowest has {names[worst]}' + (f'; below the floor, too: {others}' if others else ''))
-        rates = [np.median(records.rate(record, 'bytes')) for record in metrics.kernels(self.measurements)]
-        yield metrics.Metric('bandwidth', self.level, np.array([np.median(rates)]))
+        yield metrics.Metric('bandwidth', level, np.array([np.median([records.median_rate(record) for record in of_parts])]))
+
+    def others(self, beside, share):
+        '''Why a part need not be what is slow, or None.
+
+        :arg beside: of :func:`probes.beside_others`, of the part.
+        '''
+        machine = self.plumbline.of_machine
+        few = topology.too_few(self.current_partition.processor, self.all_cpus)
+        others = 'neighbours on the host' if machine.get('virtual') == 'yes' else few and f'others, since {few},'
+        if others and share >= BESIDE_OTHERS:
+            return f'{others} may have taken that much'
+        if self.of != 'cores' or machine.get('core_kinds'):     # cores of another kind do another number of additions
+            return None
+        return probes.doubt_beside(beside)
 
     def of_fellows(self, rates):
         '''Of each part its rate over that of the others of its kind of cores; NaN of one that has no fellow.'''

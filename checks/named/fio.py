@@ -1,7 +1,7 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
-from plumbline.imb.subjects import short_size
+from plumbline.model.quantity import short_size
 from plumbline.named import fio as text
 from plumbline.named.check import NamedCheck, OnFileSystem, on_devices
 from plumbline.rfm.variables import Whole
@@ -23,7 +23,7 @@ class fio(rfm.RunOnlyRegressionTest, OnFileSystem, NamedCheck):
 
     def options(self):
         self.given = short_size(self.size) if self.size != USUAL else ''
-        self.keep('plumbline.fio', text.job_file(self.size, 30))
+        self.keep('plumbline.fio', text.job_file(self.size))
         return ['--output-format=json', f'{self.stagedir}/plumbline.fio']
 
     def figures(self, output, source):

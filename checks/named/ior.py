@@ -1,7 +1,7 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
-from plumbline.imb.subjects import short_size
+from plumbline.model.quantity import short_size
 from plumbline.named import ior as text
 from plumbline.named.check import NamedMpiCheck, OnFileSystem, on_devices
 from plumbline.rfm.variables import Whole

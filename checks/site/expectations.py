@@ -11,7 +11,7 @@ from reframe.core.runtime import runtime
 from plumbline.errors import in_one_line
 from plumbline.gate import files, pack
 from plumbline.gate.packed import compare, main as gate
-from plumbline.model import metrics, result
+from plumbline.model import metrics, quantity, result
 from plumbline.references import Reference
 from plumbline.rfm import evaluation
 from plumbline.rfm.job import Job, measured_partitions
@@ -94,4 +94,4 @@ class expectations(rfm.RunOnlyRegressionTest, Job):
 
 
 def _some(texts):
-    return '; '.join(texts[:MOST_NAMED]) + (f'; and {len(texts) - MOST_NAMED} more' if len(texts) > MOST_NAMED else '')
+    return '; '.join(quantity.at_most(texts, MOST_NAMED))

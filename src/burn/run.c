@@ -245,7 +245,7 @@ static const char *why_lost(burn_series series)
     return series.error ? strerror(series.error) : "they came faster than they were taken (--keep)";
 }
 
-static int tell_the_end(const burn_state *state, const progress *p, burn_series series, const pl_contention *before)
+static int report_end(const burn_state *state, const progress *p, burn_series series, const pl_contention *before)
 {
     const burn_options *o = state->options;
     const int signal = atomic_load(&burn_signal), code = p->errors ? 1 : signal ? 128 + signal : series.waiting ? 3 : 0;
@@ -297,5 +297,5 @@ int burn_run(void *argument)
         p.round += goes_on;
     }
     write_end(state, &p);
-    return tell_the_end(state, &p, burn_series_close(patience), &before);
+    return report_end(state, &p, burn_series_close(patience), &before);
 }

@@ -33,14 +33,14 @@ typedef struct {
     bool per_thread;        /* sizes are per thread */
     bool limit;             /* interleave the limit streams */
     const char *choice;     /* file of those that an earlier process chose, or that this one chooses; may be NULL */
-    bool every_pass;        /* all threads meet after every pass, as in a parallel loop */
+    bool every_pass;        /* a barrier of all threads after every pass, as in a parallel loop */
     bool table;             /* a table for people, too */
     bool probes;            /* of the machine's state, beside each sample */
     int samples;
     double min_time;        /* seconds of one sample, at least */
     pl_sizes passes;        /* interleaved as well; 0: as many as min_time needs */
     pl_numbers parameters[PL_MAX_PARAMETERS];
-    const char *text[PL_MAX_TEXTS];
+    const char *strings[PL_MAX_STRINGS];
 } pl_options;
 pl_options pl_parse(int argc, char **argv, const pl_kernel *);
 void pl_check_threads(const pl_options *, const pl_kernel *);  /* and the CPUs they are asked for on; kernel: NULL if there is none */

@@ -193,6 +193,15 @@ void pl_check_threads(const pl_options *o, const pl_kernel *kernel)
     }
 }
 
+static void check_pairs(const pl_kernel *kernel)
+{
+    if (kernel->in_pairs && pl_processes.ranks < 2)
+        pl_fail("%s needs 2 processes, it was started with %d: start it with mpirun -np 2 or more", kernel->name,
+                pl_processes.ranks);
+    if (kernel->in_pairs && pl_processes.ranks % 2)
+        pl_fail("%s needs pairs of processes, it was started with %d: give an even number", kernel->name, pl_processes.ranks);
+}
+
 pl_numbers pl_parse_cpus(const char *text)
 {
     const char *rest;
@@ -216,7 +225,7 @@ void pl_parse_capacities(const char *text)
 }
 
 /* One value or a list, none twice: each is a case of its own. */
-static void tune(const pl_parameter *t, const char *text, pl_numbers *list)
+static void parse_parameter(const pl_parameter *t, const char *text, pl_numbers *list)
 {
     char *const copy = pl_duplicate(text), *rest = copy, *item;
     list->count = 0;
@@ -235,19 +244,36 @@ static void tune(const pl_parameter *t, const char *text, pl_numbers *list)
     free(copy);
 }
 
+static void set_defaults(pl_options *o, const pl_kernel *kernel)
+{
+    if (!o->variants.count)
+        add_variant(&o->variants, usual(kernel));
+    if (!o->sizes.count)
+        pl_add_size(&o->sizes, kernel->own_size ? kernel->own_size(o->strings) : kernel->usual_size ? kernel->usual_size : 1000000);
+    if (!o->threads.count)
+        pl_add_number(&o->threads, 1);
+    if (!o->inits.count)
+        pl_add_number(&o->inits, PL_PARINIT);
+    if (!o->allocs.count)
+        pl_add_number(&o->allocs, PL_DYNAMIC);
+    if (!o->shifts.count)
+        pl_add_size(&o->shifts, 0);
+    if (!o->passes.count)
+        pl_add_size(&o->passes, 0);
+}
+
 pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
 {
     static const char *const inits[] = {"parinit", "noinit", NULL}, *const pages[] = {"huge", "base", NULL}, *const syncs[] = {"block", "pass", NULL},
                              *const probes[] = {"on", "off", NULL};
     enum { VARIANTS = 1, LIST, SIZE, SWEEP, PER_THREAD, THREADS, CPUS, CAPACITY, INIT, ALLOC, SHIFT, PAGES, LIMIT, SAMPLES, MIN_TIME,
-           PASSES, SYNC, PROBES, TABLE, HELP, PARAMETER, TEXT = PARAMETER + PL_MAX_PARAMETERS };
-    struct option known[TEXT + PL_MAX_TEXTS + 1] = {
+           PASSES, SYNC, PROBES, TABLE, HELP, PARAMETER, STRING = PARAMETER + PL_MAX_PARAMETERS };
+    struct option known[STRING + PL_MAX_STRINGS + 1] = {
         {"variants", 1, 0, VARIANTS}, {"list", 0, 0, LIST}, {"size", 1, 0, SIZE}, {"sweep", 1, 0, SWEEP},
         {"per-thread", 0, 0, PER_THREAD}, {"threads", 1, 0, THREADS}, {"cpus", 1, 0, CPUS}, {"capacity", 1, 0, CAPACITY}, {"init", 1, 0, INIT},
         {"alloc", 1, 0, ALLOC}, {"shift", 1, 0, SHIFT}, {"pages", 1, 0, PAGES}, {"limit", 2, 0, LIMIT},
         {"samples", 1, 0, SAMPLES}, {"min-time", 1, 0, MIN_TIME}, {"passes", 1, 0, PASSES}, {"sync", 1, 0, SYNC},
-        {"probes", 1, 0, PROBES},
-        {"table", 0, 0, TABLE}, {"help", 0, 0, HELP}};
+        {"probes", 1, 0, PROBES}, {"table", 0, 0, TABLE}, {"help", 0, 0, HELP}};
     pl_options o = {.samples = 20, .min_time = 0.01, .probes = true};
     const char *samples = NULL;
     int last = HELP;
@@ -256,7 +282,7 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
         known[last++] = (struct option){kernel->parameters[i].name, 1, 0, PARAMETER + i};
     }
     for (int i = 0; kernel->strings && kernel->strings[i].name; i++)
-        known[last++] = (struct option){kernel->strings[i].name, 1, 0, TEXT + i};
+        known[last++] = (struct option){kernel->strings[i].name, 1, 0, STRING + i};
     opterr = 0;
     /* "+": in order, so that the option at hand is known when it is refused. */
     for (int c, at = 1; (c = getopt_long(argc, argv, "+", known, NULL)) != -1; at = optind)
@@ -284,34 +310,17 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
         case '?':
             pl_fail("%s: unknown option, or its value is missing or one too many: --help lists them all", argv[at]);
         default:
-            if (c >= TEXT)
-                o.text[c - TEXT] = optarg;
+            if (c >= STRING)
+                o.strings[c - STRING] = optarg;
             else
-                tune(&kernel->parameters[c - PARAMETER], optarg, &o.parameters[c - PARAMETER]);
+                parse_parameter(&kernel->parameters[c - PARAMETER], optarg, &o.parameters[c - PARAMETER]);
         }
     if (optind < argc)
         pl_fail("%s: not an option: --help lists them all", argv[optind]);
     if (samples)    /* who says how many passes wants to know whether results are right */
         o.samples = (int)pl_parse_number("samples", samples, o.passes.count ? 3 : 10, 100000);
-    if (!o.variants.count)
-        add_variant(&o.variants, usual(kernel));
-    if (!o.sizes.count)
-        pl_add_size(&o.sizes, kernel->own_size ? kernel->own_size(o.text) : kernel->usual_size ? kernel->usual_size : 1000000);
-    if (!o.threads.count)
-        pl_add_number(&o.threads, 1);
-    if (!o.inits.count)
-        pl_add_number(&o.inits, PL_PARINIT);
-    if (!o.allocs.count)
-        pl_add_number(&o.allocs, PL_DYNAMIC);
-    if (!o.shifts.count)
-        pl_add_size(&o.shifts, 0);
-    if (!o.passes.count)
-        pl_add_size(&o.passes, 0);
-    if (kernel->in_pairs && pl_processes.ranks < 2)
-        pl_fail("%s needs 2 processes, it was started with %d: start it with mpirun -np 2 or more", kernel->name,
-                pl_processes.ranks);
-    if (kernel->in_pairs && pl_processes.ranks % 2)
-        pl_fail("%s needs pairs of processes, it was started with %d: give an even number", kernel->name, pl_processes.ranks);
+    set_defaults(&o, kernel);
+    check_pairs(kernel);
     check_sizes(&o, kernel);
     pl_check_threads(&o, kernel);
     return o;

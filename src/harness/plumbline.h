@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PL_LINE = 64, PL_MAX_ARRAYS = 4, PL_MAX_BUFFERS = 16, PL_MAX_PARAMETERS = 8, PL_MAX_TEXTS = 4 };
+enum { PL_LINE = 64, PL_MAX_ARRAYS = 4, PL_MAX_BUFFERS = 16, PL_MAX_PARAMETERS = 8, PL_MAX_STRINGS = 4 };
 
 typedef enum { PL_PARINIT, PL_NOINIT } pl_init;     /* who touches the pages first: every thread its part, or thread 0 */
 /* Arrays of just the length needed, at pages of their own; of a fixed maximum length; each from malloc, or from the ALLOCATE of the
@@ -85,7 +85,7 @@ typedef struct {
     bool *given;            /* becomes true where the option is; may be NULL */
 } pl_parameter;
 
-/* An option of the kernel's own that is a text: a file, a folder. */
+/* An option of the kernel's own that is a string: a file, a folder. */
 typedef struct {
     const char *name;
     const char *about;
@@ -202,7 +202,7 @@ extern const pl_kernel pl_streams;
 int pl_main(int argc, char **argv, const pl_kernel *kernel);
 
 /* The processes that measure together: one, but in MPI programs (src/mpi/runtime).  All of them call the functions of a
- * kernel in the same order; a sample is the time of the slowest, max_error the greatest of all, and the first one
+ * kernel in the same order; a sample is the time of the slowest, max_error the largest of all, and the first one
  * (rank 0) writes. */
 typedef struct {
     int rank, ranks;
@@ -335,7 +335,7 @@ static inline int pl_ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The greater error; not a number is the greatest, and stays. */
+/* The larger error; not a number is the largest, and stays. */
 static inline double pl_worse(double worst, double error) { return error <= worst || worst != worst ? worst : error; }
 
 /* 32 random bits of a position, cheap, and vectorised by compilers (lowbias32: C. Wellons, Prospecting for hash functions,

@@ -117,6 +117,21 @@ static void write_parts(FILE *f, pl_parts parts, double passes)
         fputs("}, ", f);
 }
 
+static void write_where(FILE *f, const pl_measurement *m)
+{
+    fputs(", \"cpus\": [", f);
+    for (int i = 0; i < m->c.threads * pl_processes.ranks; i++)
+        fprintf(f, "%s%d", i ? ", " : "", m->cpus[i]);
+    fputs("], \"numa_nodes\": {", f);
+    for (int i = 0; i < m->pages.count; i++)
+        fprintf(f, "%s\"%d\": %.3f", i ? ", " : "", m->pages.node[i], m->pages.share[i]);
+    fprintf(f, "}, \"page_size\": %ld, \"huge_page_share\": ", sysconf(_SC_PAGESIZE));
+    if (m->pages.huge_known)
+        fprintf(f, "%.3f", m->pages.huge_share);
+    else
+        fputs("null", f);
+}
+
 void pl_write_record(const pl_measurement *m, const pl_options *o)
 {
     const pl_case *c = &m->c;
@@ -164,17 +179,7 @@ void pl_write_record(const pl_measurement *m, const pl_options *o)
     fprintf(f, ", \"tolerance\": %g", m->tolerance);
     if (pl_processes.ranks == 1)
         fprintf(f, ", \"balance\": %.4f", pl_balance(c));
-    fputs(", \"cpus\": [", f);
-    for (int i = 0; i < c->threads * pl_processes.ranks; i++)
-        fprintf(f, "%s%d", i ? ", " : "", m->cpus[i]);
-    fputs("], \"numa_nodes\": {", f);
-    for (int i = 0; i < m->pages.count; i++)
-        fprintf(f, "%s\"%d\": %.3f", i ? ", " : "", m->pages.node[i], m->pages.share[i]);
-    fprintf(f, "}, \"page_size\": %ld, \"huge_page_share\": ", sysconf(_SC_PAGESIZE));
-    if (m->pages.huge_known)
-        fprintf(f, "%.3f", m->pages.huge_share);
-    else
-        fputs("null", f);
+    write_where(f, m);
     pl_write_probes(f, m);
     if (m->further)
         fprintf(f, ", %s", m->further);

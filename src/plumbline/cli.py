@@ -49,7 +49,7 @@ def report(
     for run_report in run_reports or ():
         if not run_report.exists():
             raise PlumblineError(f'{run_report}: nothing was measured: ReFrame writes no run report '
-                                 'where no test ran; see its output, and what reframe -l selects')
+                                 'where no test ran, or where it was killed; see its output, and what reframe -l selects')
     if run_reports:
         session = others.archived(*run_reports, root=archive_root).stem
     told = pages.Session.stored(archive.file_of(archive_root, session), reframe_status)
@@ -200,12 +200,14 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
     '''The figures Plumbline holds itself to: kernels against other programs' and their own limits, timing, overhead.
 
     `bench verdicts`: sessions with real faults, and without; how many are found, and how many alarms are false.  `bench sweeps`: the same
-    of sweeps of the virtual cluster, with a fault on one node.'''
+    of sweeps of the virtual cluster, with a fault on one node.  Exit 1 where a target is missed or a figure cannot be measured, 3 where too few
+    sessions were run to tell of a target of `verdicts`.'''
     from plumbline import bench as figures
+    from plumbline.bench import verdicts
     from plumbline.store import archive
+    of_verdicts = folder or REPORTS / 'verdicts'
     if kernels == ['verdicts']:
-        from plumbline.bench import verdicts
-        return verdicts.run(folder or REPORTS / 'verdicts', null, faults, only or (), apart=60 * apart, draws=draws)
+        raise typer.Exit(verdicts.run(of_verdicts, null, faults, only or (), apart=60 * apart, draws=draws))
     if kernels == ['sweeps']:
         from plumbline.bench import sweeps
         return sweeps.simulated(seed, tails) if simulate else sweeps.run(folder or REPORTS / 'bench-sweeps', null, faults, only or ())
@@ -218,7 +220,8 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
     for figure in itertools.chain(overhead, figures.figures(kernels or figures.FIGURES, pairs)):
         print(figure.line, flush=True)
         missed += not figure.met
-    raise typer.Exit(1 if missed else 0)
+    code = verdicts.run(of_verdicts, 0, 0) if not kernels and of_verdicts.exists() else 0       # what is there of it
+    raise typer.Exit(1 if missed else code)
 
 
 @app.command()

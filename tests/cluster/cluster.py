@@ -98,7 +98,7 @@ class Cluster:
     :arg folder: made if it is not there; holds all files, also after the end.
     :arg nodes: how many.
     :arg cpus: the CPUs that each node is bound to, a list of numbers for each; by default the nodes share them out.
-    :arg quotas: node -> share of the time of its CPUs that a cgroup grants it, e.g. ``{'n3': 0.6}``.
+    :arg quotas: node -> share of the time of its CPUs that is its cgroup's quota, e.g. ``{'n3': 0.6}``.
     :arg favoured: the nodes' processes come before all else that this host runs, as if it were theirs (a cgroup for each).
     :arg extra: further lines of ``slurm.conf``, e.g. partitions.
     :arg absent: nodes that are in ``slurm.conf`` but have no slurmd.

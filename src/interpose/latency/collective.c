@@ -5,8 +5,8 @@
  *     depends on      who                                     because
  *     all             nothing, where the call is blocking     it ends after the last has entered
  *     the root        MPI_Bcast of its entry                  who comes late finds the message there
- *     all others      MPI_Reduce of the greatest              the same, at the root
- *     lower ranks     MPI_Exscan of the greatest
+ *     all others      MPI_Reduce of the maximum               the same, at the root
+ *     lower ranks     MPI_Exscan of the maximum
  *     neighbours      MPI_Neighbor_allgather
  */
 #include "collective.h"

@@ -74,7 +74,7 @@ static _Noreturn void leave(bool speaks)
 void lat_read_settings(void)
 {
     int rank, speaker;
-    int64_t mine[VALUES], least[VALUES], greatest[VALUES];
+    int64_t mine[VALUES], minimum[VALUES], maximum[VALUES];
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int i = 0; i < REPORT; i++)
         mine[i] = read_time(names[i]);
@@ -86,18 +86,18 @@ void lat_read_settings(void)
         leave(speaker == rank);
 
     /* Launchers do not pass all variables to all nodes. */
-    PMPI_Allreduce(mine, least, VALUES, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD);
-    PMPI_Allreduce(mine, greatest, VALUES, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
+    PMPI_Allreduce(mine, minimum, VALUES, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD);
+    PMPI_Allreduce(mine, maximum, VALUES, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
     for (int i = 0; i < REPORT; i++)
-        if (least[i] != greatest[i]) {
+        if (minimum[i] != maximum[i]) {
             snprintf(complaint, sizeof complaint, "%s is %g on one rank and %g on another: let the launcher pass it to all",
-                     names[i], least[i] / 1e3, greatest[i] / 1e3);
+                     names[i], minimum[i] / 1e3, maximum[i] / 1e3);
             leave(rank == 0);
         }
     lat_set.latency = mine[0];
     lat_set.overhead = mine[1];
     lat_set.gap = mine[2];
-    lat_set.report = greatest[REPORT];
+    lat_set.report = maximum[REPORT];
     lat_set.stamped = lat_set.shadowed = lat_set.latency > 0 || lat_set.gap > 0;
 }
 

@@ -94,7 +94,7 @@ static void run(const pl_case *c, const pl_plan *p)
  * stores them once more, where they are. */
 static pl_work work(const pl_case *c)
 {
-    const bool split = !strcmp(c->variant->name, "split");
+    const bool split = c->variant->loop == (pl_loop)lbm_split;
     const double cells = (double)c->n * (double)rows_of(c), lattice = Q * sizeof(double) * cells, loops = split ? 2 : 1;
     const size_t line = PL_LINE / sizeof(double), lines = 9 * ((c->n + line - 1) / line) + 5 * (1 + (c->n + line - 2) / line) + 5 * (c->n / line + 1);
     pl_work w = {.load_bytes = loops * lattice, .store_bytes = loops * lattice, .flops = LBM_FLOPS * cells, .places = split ? 0 : Q,

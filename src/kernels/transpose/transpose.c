@@ -29,20 +29,35 @@ static const pl_variant variants[] = {
     {0},
 };
 
-/* The variants that can do it in place, too. */
-static const struct {
-    const char *name;
-    transpose_in_place *loop;
-    int most_threads;       /* 0: any number */
-} in_place[] = {
-    {"rows", transpose_in_place_rows, 0},
-    {"padded", transpose_in_place_rows, 0},
-    {"blocked", transpose_in_place_blocked, 0},
+typedef enum { STRIPS, ROWS, COLUMNS, DIAGONALS, LIBRARY, COPY } order;
+
+/* In which order a variant's loop goes, and what does the same in place. */
+static const struct walk {
+    transpose_loop *loop;
+    order order;
+    transpose_in_place *in_place;   /* NULL: needs a second matrix */
+    int most_threads;               /* in place; 0: any number */
+} walks[] = {
+    {transpose_rows, .order = ROWS, .in_place = transpose_in_place_rows},
+    {transpose_columns, .order = COLUMNS},
+    {transpose_diagonals, .order = DIAGONALS},
+    {transpose_blocked, .order = STRIPS, .in_place = transpose_in_place_blocked},
 #ifdef PL_OPENBLAS
-    {"openblas", transpose_in_place_openblas, 1},
+    {transpose_openblas, .order = LIBRARY, .in_place = transpose_in_place_openblas, .most_threads = 1},
 #endif
+    {transpose_memcpy, .order = COPY},
+    {0},        /* STRIPS by intrinsics */
 };
-enum { IN_PLACE = sizeof in_place / sizeof *in_place };
+
+static const struct walk *walk_of(const pl_case *c)
+{
+    const struct walk *w = walks;
+    while (w->loop && (pl_loop)w->loop != c->variant->loop)
+        w++;
+    return w;
+}
+
+static bool goes(const pl_case *c, order by) { return walk_of(c)->order == by; }
 
 enum { PLACE, BLOCK };
 enum { OUT, IN };
@@ -106,13 +121,11 @@ static int pieces_of(const pl_case *c, int thread, int threads, bool triangle, p
     return pieces;
 }
 
-static bool is_diagonal(const pl_case *c) { return !strcmp(c->variant->name, "diagonals"); }
-
 static double share(const pl_case *c, int thread)
 {
     pl_piece piece[PL_PIECES];
     const pl_range elements = pl_part(c->n * c->n, thread, c->threads);
-    if (is_diagonal(c))
+    if (goes(c, DIAGONALS))
         return (double)(elements.end - elements.begin);
     double sum = 0;
     for (int k = pieces_of(c, thread, c->threads, is_in_place(c), piece) - 1; k >= 0; k--)
@@ -155,8 +168,6 @@ static void touch(const pl_case *c, int thread, int threads)
  * has fewer. */
 enum { TLB1 = 64, TLB2 = 512, SMALLEST_L1 = 32768, PAGE = 4096 };
 
-static bool bypasses(const pl_case *c) { return !strncmp(c->variant->name, "blocked_nt", 10); }
-
 /* How many lines a row apart an L1 keeps whose ways are a page each: all, or fewer if they fall into a few of its sets. */
 static size_t lines_kept(const pl_case *c)
 {
@@ -175,25 +186,23 @@ static size_t block_of(const pl_case *c)
 {
     if (c->parameters[BLOCK])
         return (size_t)c->parameters[BLOCK];
-    const size_t pages = bypasses(c) ? TLB2 : TLB1;
+    const size_t pages = c->variant->nontemporal ? TLB2 : TLB1;
     size_t most = transpose_whole_lines(c->n, leading(c), NULL) ? pages : 2 * pages, block = TRANSPOSE_LINE;
-    if (!bypasses(c) && lines_kept(c) < most)
+    if (!c->variant->nontemporal && lines_kept(c) < most)
         most = lines_kept(c);
     while (2 * block <= most)
         block *= 2;
     return block;
 }
 
-static bool is_blocked(const pl_case *c) { return !strncmp(c->variant->name, "blocked", 7); }
-
 static const pl_fact *facts(const pl_case *c)
 {
     static pl_fact found[3];
     int count = 0;
-    if (is_blocked(c))
+    if (goes(c, STRIPS))
         found[count++] = (pl_fact){"block", NULL, (double)block_of(c)};
 #ifdef PL_OPENBLAS
-    if (!strcmp(c->variant->name, "openblas"))
+    if (goes(c, LIBRARY))
         found[count++] = (pl_fact){"library", openblas_get_config(), 0};
 #endif
     found[count] = (pl_fact){0};
@@ -202,26 +211,17 @@ static const pl_fact *facts(const pl_case *c)
 
 /* --- the work -------------------------------------------------------------------------------------------------- */
 
-static int in_place_of(const pl_case *c)
-{
-    for (int i = 0; i < IN_PLACE; i++)
-        if (!strcmp(in_place[i].name, c->variant->name))
-            return i;
-    return -1;
-}
-
 static void check(const pl_case *c)
 {
     if (c->n > MOST)
         pl_fail("--size %zu: this is the dimension of a square matrix: give at most %d", c->n, MOST);
     if (!is_in_place(c))
         return;
-    const int which = in_place_of(c);
-    if (which < 0)
+    const struct walk *const w = walk_of(c);
+    if (!w->in_place)
         pl_fail("--place in: %s needs a second matrix: give rows, padded, blocked or openblas", c->variant->name);
-    if (in_place[which].most_threads && c->threads > in_place[which].most_threads)
-        pl_fail("--threads %d: %s in place runs with at most %d: leave it out", c->threads, c->variant->name,
-                in_place[which].most_threads);
+    if (w->most_threads && c->threads > w->most_threads)
+        pl_fail("--threads %d: %s in place runs with at most %d: leave it out", c->threads, c->variant->name, w->most_threads);
 }
 
 /* One pass over a piece: the loop of a band, on the part of the matrices that the piece cuts out of it. */
@@ -229,21 +229,20 @@ static void run_piece(const pl_case *c, const pl_piece *part, size_t block)
 {
     transpose_loop *const loop = (transpose_loop *)c->variant->loop;
     const size_t ld = leading(c), first = part->inner.begin, length = part->inner.end - first;
-    const char *const name = c->variant->name;
     if (is_in_place(c))
-        in_place[in_place_of(c)].loop(c->n, ld, matrix_a(c), part, block);
-    else if (!strcmp(name, "memcpy"))
+        walk_of(c)->in_place(c->n, ld, matrix_a(c), part, block);
+    else if (goes(c, COPY))
         loop(length, ld, matrix_a(c) + first, matrix_b(c) + first, part->outer, block);
-    else if (!strcmp(name, "rows") || !strcmp(name, "padded") || !strcmp(name, "openblas"))     /* the band is of A */
+    else if (goes(c, ROWS) || goes(c, LIBRARY))     /* the band is of A */
         loop(length, ld, matrix_a(c) + first, matrix_b(c) + first * ld, part->outer, block);
-    else                                                                                        /* of B */
+    else                                            /* of B */
         loop(length, ld, matrix_a(c) + first * ld, matrix_b(c) + first, part->outer, block);
 }
 
 static void plan(const pl_case *c, pl_plan *p)
 {
     p->block = block_of(c);
-    if (is_diagonal(c))
+    if (goes(c, DIAGONALS))
         p->part = pl_part(c->n * c->n, p->thread, c->threads);
     else
         p->pieces = pieces_of(c, p->thread, c->threads, is_in_place(c), p->piece);
@@ -251,7 +250,7 @@ static void plan(const pl_case *c, pl_plan *p)
 
 static void run(const pl_case *c, const pl_plan *p)
 {
-    if (is_diagonal(c))
+    if (goes(c, DIAGONALS))
         ((transpose_loop *)p->loop)(c->n, leading(c), matrix_a(c), matrix_b(c), p->part, p->block);
     for (int k = 0; k < p->pieces; k++)
         run_piece(c, &p->piece[k], p->block);
@@ -269,10 +268,8 @@ static pl_work work(const pl_case *c)
                       walk[] = "model: a walk against the rows fetches the line of every element, unless a column of lines stays in cache",
                       inside[] = "model: every line is read once and written back once";
     const double bytes = 8 * (double)c->n * (double)c->n, column = PL_LINE * (double)c->n;
-    const char *const name = c->variant->name;
-    const bool rows = !strcmp(name, "rows") || !strcmp(name, "padded"), columns = !strcmp(name, "columns"),
-               diagonals = !strcmp(name, "diagonals");
-    pl_work w = {.load_bytes = bytes, .store_bytes = bytes, .source = !strcmp(name, "memcpy") ? copy : once};
+    const bool rows = goes(c, ROWS), columns = goes(c, COLUMNS), diagonals = goes(c, DIAGONALS);
+    pl_work w = {.load_bytes = bytes, .store_bytes = bytes, .source = goes(c, COPY) ? copy : once};
     if (c->level == 1)      /* what the loop says */
         return w;
     const double against = TRANSPOSE_LINE * bytes;
@@ -313,7 +310,7 @@ static bool padding_is_intact(const pl_case *c)
 /* From the indices, not from A: a loop that spoils its input is found as well. */
 static double verify(const pl_case *c)
 {
-    const bool as_before = !strcmp(c->variant->name, "memcpy");
+    const bool as_before = goes(c, COPY);
     const double *const result = is_in_place(c) ? matrix_a(c) : matrix_b(c);
     const size_t ld = leading(c);
     double worst = padding_is_intact(c) ? 0 : INFINITY;

@@ -44,7 +44,7 @@ class Acceptance:
     :attr nodes: of sweeps, those that are not in order among their peers, and those that were not measured: (verdict, node, why).
     :attr not_measured: (reason, list of what was not measured); :attr unmeasured: how many metrics of it have references.
     :attr machine, software: rows of :mod:`plumbline.analysis.machine_state`; :attr libraries: specs of Spack.
-    :attr exit_status: as of ``plumbline report``; 3 where a question is not answered, too.
+    :attr exit_status: as of ``plumbline report``; 3 where it is UNSTABLE or not judged in full, too.
     '''
 
     system: str
@@ -118,21 +118,22 @@ def read(sources: Sequence[str], root) -> Acceptance:
     statuses = [its.exit_status(lost) for its, lost in zip(said, losses)]
     every = [line for one in said for line in one.verdicts]
     groups = gathered.gathered(sorted(every, key=lambda line: lines.VERDICTS.index(line.verdict)))
+    sessions = [_session(path, its, status) for (path, _), its, status in zip(frames, said, statuses)]
     not_measured = [one for its in said for one in its.not_measured]
     details = [detail for its in said for detail in _details(its.cases)]
     return Acceptance(
-        frames[0][1]['system'][0], [_session(path, its, status) for (path, _), its, status in zip(frames, said, statuses)], groups,
-        counts.count(every), _classes(groups), list({one.course.title: one for its in losses for one in its}.values()),
+        frames[0][1]['system'][0], sessions, groups, counts.count(every), _classes(groups),
+        list({one.course.title: one for its in losses for one in its}.values()),
         nodes, lines.by_reason(not_measured), sum(one.recorded for one in not_measured),
         machine_state.machine_rows(details), machine_state.software_rows(details, said[-1].info),
         sorted({spec for detail in details for spec in ((detail.get('software') or {}).get('spack') or {}).get('specs') or ()}),
         list(dict.fromkeys(filter(None, (its.info.get('cmdline') for its in said)))),
-        _status(statuses, [one for its in said for one in its.answers], nodes))
+        _status(statuses, [*(one.worst for one in sessions), *(ruling for ruling, *_ in nodes)]))
 
 
-def _status(statuses, said, nodes):
+def _status(statuses, rulings):
     '''The worst of several sessions and nodes: a FAIL, then nothing measured, then what could not be judged.'''
-    found = {*statuses, *(1 if ruling == verdict.FAIL else 3 for ruling, *_ in nodes), *(3 for one in said if one.verdict == verdict.NO_REFERENCE)}
+    found = {*statuses, *(1 if one == verdict.FAIL else 3 for one in rulings if one not in (verdict.PASS, verdict.KNOWN_ISSUE))}
     return next((status for status in (1, 2, 3) if status in found), 0)
 
 

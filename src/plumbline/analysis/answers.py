@@ -84,8 +84,9 @@ def _few_hours(own):
 
 def _measurement(own, session, found, verdicts):
     judged, lost = [line for line in own if line.verdict in _JUDGED], _lost(session, registry.MEASUREMENT)
-    disturbed = found.of(registry.MEASUREMENT)
-    said = [f"disturbed: {', '.join(one.rule['says'] for one in disturbed)}"] if disturbed else []
+    shown = found.of(registry.MEASUREMENT)
+    disturbed, noticed = (', '.join(dict.fromkeys(one.title for one in shown if one.spoils == so)) for so in (True, False))
+    said = [f'disturbed: {disturbed}'] if disturbed else []
     if out := _out_of_bounds(judged, lost):
         said.append(out)
     if not said:
@@ -93,8 +94,9 @@ def _measurement(own, session, found, verdicts):
                        for name in ('cpu_availability', 'of_steady'))
         said += [f'the threads had the CPUs for {quantity.percent(had)} of the time, the least of all tests'] if had is not None else []
         said += [f'{quantity.percent(steady)} of the samples, the least, were free of bursts'] if steady is not None else []
+    said += [f'noticed: {noticed}'] if noticed else []
     tests = list(dict.fromkeys(line.label for line in verdicts if line.on_one_core))
-    if tests and not any(one.rule['name'] == 'one_core' for one in disturbed):
+    if tests and not any(one.rule['name'] == 'one_core' for one in shown):
         said.append(f"two threads were on one core, now and then or always, in {quantity.several(len(tests), 'test')}: {some(tests)}")
     ruling = max(_worst(judged, lost), verdict.UNSTABLE if disturbed else verdict.PASS, key=verdict.SEVERITY.index)
     return Answer(registry.MEASUREMENT, ruling, '; '.join(said) or 'no disturbance was seen')

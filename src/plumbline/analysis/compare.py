@@ -10,7 +10,6 @@ at all, not the median change of the class: a machine that became slower as a wh
 '''
 
 import math
-from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -77,9 +76,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Part:
-    '''What became of a subsystem.
+    '''What became of a subsystem's rates and times, or of its shares and ratios.
 
-    :attr node: its name where there are several; else ''.
+    :attr node: its name where there are several; else ''; :attr name: e.g. ``L2, rates and times``.
     :attr verdict: FAIL: it is slower; UNSTABLE: so it seems, but the session after was as noisy; PASS.
     :attr score: :class:`plumbline.model.subsystems.Score`.
     :attr sees: the loss that would have been seen with a probability of 95 %.
@@ -102,6 +101,7 @@ class Comparison:
     :attr changes: of every metric, the worst first.
     :attr state: (what, only before, only after): kernel, compiler, ... that are not the same; both lists of texts.
     :attr parts: the subsystems, the worst first.
+    :attr incomparable: (node, name), as of a part, of those that both sides measured and that are no part, as all of it is unclear.
     '''
     system: str
     before: tuple[str, ...]
@@ -109,6 +109,7 @@ class Comparison:
     changes: list[Change]
     state: list[tuple[str, list[str], list[str]]] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
+    incomparable: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def wrong(self):
@@ -128,10 +129,8 @@ class Comparison:
     @property
     def exit_status(self):
         '''1: something is worse; 3: of a subsystem, or of every metric that both sides have, nothing can be said; 0.'''
-        both = [change.kind for change in self.changes if change.before is not None and change.after is not None]
-        if self.wrong or self.slower:
-            return 1
-        return 3 if self.undecided or (both and set(both) == {UNCLEAR}) else 0
+        both = {change.kind for change in self.changes if change.before is not None and change.after is not None}
+        return 1 if self.wrong or self.slower else 3 if self.undecided or self.incomparable or both == {UNCLEAR} else 0
 
 
 def _place(before, after):
@@ -232,32 +231,23 @@ def _judged(pair, predicted, chance, named, listed, rate):
     return Change(kind, **pair.place, before=predicted.middle, after=value, sees=sees, chance=chance, reason=reason)
 
 
+def _part(row):
+    '''The name of the :class:`Part` that a row counts in, '' if in none.'''
+    part = registry.of_row(row)[0] if registry.better(row['metric']) != registry.NEITHER else registry.NO_MACHINE
+    return '' if part in (None, registry.NO_MACHINE) else f"{part}, {subsystems.kind(row['metric'])}"
+
+
 def _parts(pairs, predicted):
-    parts: dict[tuple, list[subsystems.Member]] = {}
-    checks: dict[tuple, set[str]] = defaultdict(set)
-    for pair, one in zip(pairs, predicted):
-        name = registry.of_row(pair.after)[0]
-        if pair.better != registry.NEITHER and name not in (None, registry.NO_MACHINE):
-            checks[pair.node, name].add(pair.after['check'])
-            parts.setdefault((pair.node, name), []).append(subsystems.Member(
-                f"{pair.place['check']} {pair.place['metric']}", pair.after['value'], one, pair.better,
-                {row['side']: row['value'] for row in pair.before}, uncertainty.error(sides.interval(pair.after))))
-    found = [Part(node, name, known.score, known.verdict, known.sees, frozenset(checks[node, name]))
-             for (node, name), known in subsystems.judged(parts).items()]
+    its = grouping.by_key(((pair.node, name), (pair, one)) for pair, one in zip(pairs, predicted) if (name := _part(pair.after)))
+    judged = subsystems.judged({key: [_member(pair, one) for pair, one in alike] for key, alike in its.items()})
+    found = [Part(*key, known.score, known.verdict, known.sees, frozenset(pair.after['check'] for pair, _ in its[key]))
+             for key, known in judged.items()]
     return sorted(found, key=lambda part: (-verdict.SEVERITY.index(part.verdict), part.score.chance))
 
 
-def _in_one_state(before, after):
-    '''Both sides in one state of the machine (:mod:`plumbline.model.states`): that of the row after, or another that it met.
-
-    :returns: (rows before, row after); no rows if the two sides met no state in common.
-    '''
-    sessions = [states.of_row(row) for row in before]
-    for row in states.of_row(after):
-        alike = [next((one for one in session if states.same(one['state'], row['state'])), None) for session in sessions]
-        if any(alike):
-            return list(filter(None, alike)), row
-    return [], after
+def _member(pair, predicted):
+    return subsystems.Member(f"{pair.place['check']} {pair.place['metric']}", pair.after['value'], predicted, pair.better,
+                             {row['side']: row['value'] for row in pair.before}, uncertainty.error(sides.interval(pair.after)))
 
 
 def _change(rows, after, node):
@@ -285,7 +275,7 @@ def _change(rows, after, node):
         was, now = (quantity.size(row['working_set']) for row in (measured[-1], after))
         return Change(UNCLEAR, **place, before=measured[-1]['value'], after=after['value'],
                       reason=f'not compared: another working set than before: {now}, and {was} before')
-    alike, after = _in_one_state(of_set, after)
+    alike, after = sides.in_one_state(of_set, after)
     if not alike:
         now = states.text(states.of_row(after)[0]['state'])
         return Change(UNCLEAR, **place, before=measured[-1]['value'], after=after['value'],
@@ -329,8 +319,16 @@ def _why_gone(change, after):
     return (failed + skipped + ['the test ran without it'])[0]
 
 
+def _clears(other, change):
+    '''Whether what a further session says of a change for the worse is that there is none.  What is unclear there is no evidence either way: it
+    says only that a metric is there, or that a FAIL is a PASS.'''
+    if other.kind == UNCLEAR:
+        return change.after is None or (change.kind == FAILED and other.verdicts[1] == verdict.PASS)
+    return other.kind not in WRONG
+
+
 def confirmed(found, others):
-    '''The comparison, in which is worse only what is worse after in each further session that measured it.
+    '''The comparison, in which is worse only what is worse after in each further session that can say so.
 
     :arg others: the :class:`Comparison` of each of these with the same sessions before.
     :raises PlumblineError: if one of them is there twice.
@@ -338,23 +336,21 @@ def confirmed(found, others):
     if len({one.after for one in (found, *others)}) <= len(others):
         raise PlumblineError('a session is compared with itself; name another one with --after')
     for other in others:
-        kinds: dict[tuple, str] = {}
-        for change in other.changes:
-            if change.after is not None or change.kind == FAILED:       # else its test did not run
-                kinds[_key(change)] = change.kind
-                kinds.setdefault(_key(replace(change, metric='')), WITHIN)
-        rulings = {(part.node, part.name): part.verdict for part in other.parts}
-        changes = [change if change.kind not in WRONG or kinds.get(_key(change), change.kind) in WRONG else
-                   replace(change, kind=UNCLEAR, reason=f'{change.kind} but not in {other.after}') for change in found.changes]
+        told = [change for change in other.changes if change.after is not None or change.kind == FAILED]       # else its test did not run
+        tests = [replace(change, kind=WITHIN, metric='') for change in told]
+        said = {_key(change): change for change in (*tests, *told)}
+        rulings = {(part.node, part.name): part.verdict for part in other.parts if part.verdict != verdict.UNSTABLE}
+        changes = [replace(change, kind=UNCLEAR, reason=f'{change.kind} but not in {other.after}')
+                   if change.kind in WRONG and _clears(said.get(_key(change), change), change) else change for change in found.changes]
         parts = [replace(part, verdict=min(part.verdict, rulings.get((part.node, part.name), part.verdict), key=verdict.SEVERITY.index))
                  for part in found.parts]
-        found = replace(found, after=f'{found.after} and {other.after}', changes=sorted(changes, key=lambda change: change.severity), parts=parts)
+        found = replace(found, after=f'{found.after} and {other.after}', changes=sorted(changes, key=lambda change: change.severity), parts=parts,
+                        incomparable=[key for key in found.incomparable if rulings.get(key) != verdict.PASS])
     return found
 
 
 def _key(change):
-    before, after = change.nodes
-    return change.check, change.partition, change.environ, before or after, change.metric
+    return change.check, change.partition, change.environ, change.nodes[0] or change.nodes[1], change.metric
 
 
 def _is_usual(key, before):
@@ -381,10 +377,13 @@ def compare(before, after):
     pairs = {key: one for key, one in found.items() if isinstance(one, _Pair)}
     judged, parts = judge(list(pairs.values()), len(old) == 1)
     found |= zip(pairs, judged)
+    kinds = grouping.by_key(((key[3] or '', _part(new[key])), change.kind) for key, change in found.items()
+                            if change and change.before is not None and change.after is not None)
+    incomparable = [key for key, its in kinds.items() if key[1] and set(its) == {UNCLEAR} and key not in {(part.node, part.name) for part in parts}]
     changes = [_failed(replace(change, reason=_why_gone(change, rows[-1])) if change.kind == GONE else change, new.get(key))
                for key, change in found.items() if change]
     if all(change.before is None or change.after is None for change in changes):
         raise PlumblineError('nothing is comparable: no metric was measured before and after; compare runs of one mode')
     states_of = [list(map(Session, one.partition_by('session', maintain_order=True))) for one in (before[-1], after)]
     return Comparison(system, tuple(names[:-1]), names[-1], sorted(changes, key=lambda change: change.severity),
-                      sides.state_changes(*states_of), parts)
+                      sides.state_changes(*states_of), parts, incomparable)

@@ -12,10 +12,10 @@ A condition of a rule is an object with one key:
 ``ratio``
   in a test, a ``metric`` of one subject (``of``) over the same ``over`` another one is ``above`` or ``below`` a number: ``nt`` over
   ``plain``; the one of all tests that is furthest on that side.
-``told``
-  a test that ended with an error said so.
+``symptom``
+  a test is FAIL, and its result has this symptom (``schemas/result.json``): ``misplaced``.
 ``not_measured``
-  a test that has references, or a metric that has, was left out for a reason like this.
+  a test that has references, or a metric that has, was skipped with this symptom.
 ``state``
   one of :data:`host_states.STATES`: what a host was like is ``above`` or ``below`` a number, or ``matches`` a regular expression.
 
@@ -54,15 +54,22 @@ class Finding:
     :attr rule: its entry in the file of rules.
     :attr hosts: where; empty where the session has one host, or where it is of all.
     :attr evidence: what shows it, texts.
+    :attr explains: whether there was so much of it on one of them that it may explain a loss.
     '''
     rule: dict
     hosts: tuple
     evidence: tuple
+    explains: bool = True
 
     @property
     def title(self):
         '''The cause, and where.'''
-        return (f"{', '.join(_counted(self.hosts))}: " if self.hosts else '') + self.rule['says']
+        return (f"{', '.join(quantity.at_most(self.hosts, 2 * _MOST_NAMED))}: " if self.hosts else '') + self.rule['says']
+
+    @property
+    def spoils(self):
+        '''Whether it is a fault of the measurement itself, and not a little of one.'''
+        return self.explains and bool(self.rule.get('always'))
 
 
 @dataclass(frozen=True)
@@ -115,16 +122,17 @@ def diagnose(lines, not_measured, session, known=None):
                 if 'explains_if' not in rule or host.check(rule['explains_if'])[0]:
                     explained[name].append(rule)
     by_name = {rule['name']: rule for rule in known}
-    findings = [_finding(by_name[name], where, len(hosts) > 1) for name, where in found.items()]
+    findings = [_finding(by_name[name], where, len(hosts) > 1, any(by_name[name] in explained[host] for host in where))
+                for name, where in found.items()]
     left = dict.fromkeys(one.name for name, host in seen.items() for one in host.wrong
                          if not one.says_why and not any(one.is_of(rule) for rule in explained[name]))
-    return Diagnosis(findings, _counted(list(left)), len(known))
+    return Diagnosis(findings, quantity.at_most(list(left), 2 * _MOST_NAMED), len(known))
 
 
-def _finding(rule, where, several):
+def _finding(rule, where, several, explains):
     '''What of several hosts is shown is the first one's.'''
     first, evidence = next(iter(where.items()))
-    return Finding(rule, tuple(where) if several else (), tuple(f'{first}: {text}' for text in evidence) if len(where) > 1 else evidence)
+    return Finding(rule, tuple(where) if several else (), tuple(f'{first}: {text}' for text in evidence) if len(where) > 1 else evidence, explains)
 
 
 def _shown(rule, host, explained):
@@ -142,10 +150,6 @@ def _shown(rule, host, explained):
     for one in own:
         one.causes.append(rule)
     return tuple(dict.fromkeys(evidence))
-
-
-def _counted(names):
-    return [*names[:2 * _MOST_NAMED], *([f'and {len(names) - 2 * _MOST_NAMED} more'] if len(names) > 2 * _MOST_NAMED else [])]
 
 
 @dataclass(eq=False)
@@ -280,6 +284,4 @@ def _loss_of(line):
 
 
 def _named(lines, text):
-    more = len(lines) - _MOST_NAMED
-    said = '; '.join(f'{line.label} {line.metric}'.strip() + f': {text(line)}' for line in lines[:_MOST_NAMED])
-    return said + (f'; and {more} more' if more > 0 else '')
+    return '; '.join(quantity.at_most([f'{line.label} {line.metric}'.strip() + f': {text(line)}' for line in lines], _MOST_NAMED))

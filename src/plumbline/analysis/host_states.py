@@ -67,7 +67,7 @@ def _quota_per_thread(tests):
         if threads and quota:
             if line.threads == 'all':       # the team is as small as the quota, which came in the middle where others were larger
                 threads = max(team for other, team in ran if other.partition == line.partition)
-            found.append((quota / threads, f"a cgroup grants {quantity.several(f'{quota:g}', 'CPU')} to {quantity.several(threads, 'thread')}"))
+            found.append((quota / threads, contention.by_quota(quota, threads)))
         elif threads:
             found.append((1.0, ''))         # without a quota there is enough for each
     return min(found, key=lambda one: one[0], default=_UNKNOWN)
@@ -105,7 +105,7 @@ def _others_on_core(tests):
 
 
 def _allowed_share(tests):
-    '''Where a quota grants no more CPUs than are used, their number is our own choice.'''
+    '''Where a quota leaves no more CPUs than are used, their number is our own choice.'''
     shares = []
     for line in tests:
         machine = line.detail.of_machine
@@ -239,8 +239,7 @@ def _cache_ours(tests):
 def _not_as_expected(tests):
     '''How many facts of the node are not as its expectations say, and still no reason to drain it.'''
     found = [note for line in tests for note in line.detail.notes_about('expectations')]
-    more = f'; and {len(found) - _MOST_NAMED} more' if len(found) > _MOST_NAMED else ''
-    return (len(found), '; '.join(found[:_MOST_NAMED]) + more) if found else _UNKNOWN
+    return (len(found), '; '.join(quantity.at_most(found, _MOST_NAMED))) if found else _UNKNOWN
 
 
 #: These are of one test, and say nothing of another: they are asked of those that have something out of bounds.

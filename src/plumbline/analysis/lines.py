@@ -11,6 +11,7 @@ import polars as pl
 
 from plumbline.analysis import outline
 from plumbline.model import parameters, probes, quantity, registry, states, subsystems, verdict as judged
+from plumbline.model.parameters import as_words
 from plumbline.model.safe_text import shown
 
 #: Verdicts in the order in which they need attention.
@@ -200,16 +201,16 @@ def verdict_lines(rows):
     :returns: list of :class:`Line`; a test that ReFrame calls failed has at least one FAIL or UNSTABLE line.
     """
     lines, elsewhere = [], []
-    broken: set[tuple] = set()
+    reported: set[tuple] = set()
     for runs in case_runs(rows).values():
         lines += _case_lines(runs)
         last = runs[-1][0]
         environment = last['system'], last['partition'], last['environ'], last.get('environment_error')
-        if _told_elsewhere(runs):
+        if _reported_elsewhere(runs):
             elsewhere.append((environment, _test(last, detail_of(runs[-1]), runs)))
         elif last['metric'] is None and last['verdict'] == 'FAIL':
-            broken.add(environment)
-    lines += [line for environment, line in elsewhere if environment not in broken]
+            reported.add(environment)
+    lines += [line for environment, line in elsewhere if environment not in reported]
     _make_labels_unique(lines)
     return sorted(lines, key=lambda line: VERDICTS.index(line.verdict))
 
@@ -222,7 +223,7 @@ def not_measured(rows):
         row, detail = last[0], detail_of(last)
         label = _label(row)
         unsaid = row['result'] == 'skip' and not detail.skipped
-        if unsaid or (_told_elsewhere(runs) and not row['fixture']):
+        if unsaid or (_reported_elsewhere(runs) and not row['fixture']):
             found.append(NotMeasured(label, '', _reason(row), check=row['check']))
         for skipped in detail.skipped or ():
             recorded, names = skipped.recorded or 0, skipped.referenced or ()
@@ -253,7 +254,7 @@ def one_line(text):
     return re.sub(r'\s+', ' ', shown(str(text or ''))).strip()
 
 
-def _told_elsewhere(runs):
+def _reported_elsewhere(runs):
     '''Whether a test failed for a reason that has its FAIL elsewhere (``environment_errors.reported_once``): its environment.'''
     row = runs[-1][0]
     return row['metric'] is None and row['verdict'] is None and bool(row['reason']) and row['result'] not in ('pass', 'skip')
@@ -267,7 +268,7 @@ def _case_lines(runs):
     ends = [row for row in last if row['metric'] is None and row['verdict'] in ('FAIL', 'UNSTABLE', judged.KNOWN_ISSUE, judged.PASS)]
     blamed = any(line.verdict == 'FAIL' or (line.verdict == judged.KNOWN_ISSUE and first['result'] == 'xfail') for line in lines) or (
         first['fail_phase'] == 'performance' and any(line.verdict == 'UNSTABLE' or line.recorded_states for line in lines))
-    if not ends and not blamed and first['result'] not in ('pass', 'skip') and not _told_elsewhere(runs):
+    if not ends and not blamed and first['result'] not in ('pass', 'skip') and not _reported_elsewhere(runs):
         ends = [first | {'reason': None, 'metric': None, 'verdict': None if first['verdict'] == judged.PASS else first['verdict']}]
     return lines + [_test(row, detail, runs) for row in ends]
 
@@ -343,11 +344,6 @@ def _label(row):
     threads = _text(row['threads'])
     level = _text(row['level'])
     return ' '.join(filter(None, [row['check'], level, f'{threads}t' if threads.isdigit() else threads]))
-
-
-def as_words(display_name):
-    '''A test with its parameters as people read it: ``gather_memory one uniform``.'''
-    return re.sub(r' %[^=]*=', ' ', display_name)
 
 
 def _make_labels_unique(lines):

@@ -6,7 +6,7 @@ from functools import cached_property
 import polars as pl
 
 from plumbline.analysis import answers, counts, diagnosis, lines, outline, subsystems
-from plumbline.model import grouping, quantity, verdict
+from plumbline.model import grouping, quantity, registry, verdict
 from plumbline.store import archive
 
 
@@ -115,9 +115,12 @@ class Session:
     @cached_property
     def undecided(self):
         '''What could not be judged, a text each: tests that ReFrame calls failed for no FAIL, or of which nothing passes
-        (:func:`plumbline.model.verdict.is_undecided`), subsystems that have references, tests that were skipped and have recorded ones.'''
+        (:func:`plumbline.model.verdict.is_undecided`), subsystems that have references, tests that were skipped and have recorded ones, and
+        before them the measurement, where it was disturbed by so much that it may explain a loss.'''
         tests = grouping.by_key((line.case, line) for line in self.verdicts)
-        found = [its[0].label for case, its in tests.items() if verdict.is_undecided(line.verdict for line in its) or (
+        found = [f"the measurement ({one.text.partition(';')[0]})" for one in self.answers
+                 if one.question == registry.MEASUREMENT and one.verdict == verdict.UNSTABLE]
+        found += [its[0].label for case, its in tests.items() if verdict.is_undecided((line.verdict, line.sees) for line in its) or (
             self._failed(case) and any(line.verdict == verdict.UNSTABLE or line.recorded_states for line in its))]
         found += [one.name for one in self.judged.subsystems if one.verdict == verdict.UNSTABLE]
         return list(dict.fromkeys([*found, *(f'{one.label}, skipped ({one.reason})' for one in self.not_measured if one.recorded)]))

@@ -124,6 +124,19 @@ def interval(row):
     return tuple(row['value'] if row[end] is None else row[end] for end in ('interval_low', 'interval_high'))
 
 
+def in_one_state(before, after):
+    '''Both sides in one state of the machine (:mod:`plumbline.model.states`): that of the row after, or another that it met.
+
+    :returns: (rows before, row after); no rows if the two sides met no state in common.
+    '''
+    sessions = [states.of_row(row) for row in before]
+    for row in states.of_row(after):
+        alike = [next((one for one in session if states.same(one['state'], row['state'])), None) for session in sessions]
+        if any(alike):
+            return list(filter(None, alike)), row
+    return [], after
+
+
 def _one(rows):
     '''Repetitions as one row: in each state of the machine the median, as in references, and that of the interval; the worst verdict.'''
     worst = max(rows, key=lambda row: verdict.SEVERITY.index(row['verdict'] or verdict.PASS))

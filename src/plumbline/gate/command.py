@@ -48,7 +48,7 @@ def record(
         print(line)
     for prefix, why in content['not_read'].items():
         print(f'not read: {prefix}: {why}')
-    for link, why in recording.left_out(content, found).items():
+    for link, why in recording.skipped(content, found).items():
         print(f'skipped: {link}: {why}')
     for one in compare.differences(content['expectations'], found):
         print(f'not so on this node: {one.text}')

@@ -119,7 +119,7 @@ def _not_of_others(found):
             if _BY_ADDRESS.match(link) or state.lower() not in ('up', 'active')}
 
 
-def left_out(content: dict, found: reading.Found) -> dict[str, str]:
+def skipped(content: dict, found: reading.Found) -> dict[str, str]:
     '''Link of which nothing is expected -> why.'''
     return {link: why for link, why in _not_of_others(found).items() if f'{link}.state' not in content['expectations']}
 

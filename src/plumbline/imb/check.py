@@ -7,8 +7,8 @@ from reframe.core.exceptions import ReframeError
 
 from plumbline import imb
 from plumbline.errors import PlumblineError, in_one_line
-from plumbline.imb.subjects import short_size
 from plumbline.model import records
+from plumbline.model.quantity import short_size
 from plumbline.mpi import installed, loopback
 from plumbline.mpi.check import MpiCheck
 from plumbline.mpi.families import family_of

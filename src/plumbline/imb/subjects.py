@@ -1,23 +1,9 @@
 '''What the metrics of an IMB check are about, as text and back: ``PingPong.4MiB.shm``, ``Allreduce.64.4KiB.shm`` of 64 processes.'''
 
-import re
+from plumbline.model.quantity import bytes_of, short_size
 
 #: Kinds of benchmarks that two processes run.
 _OF_PAIRS = ('pair', 'parallel', 'element', 'passive')
-
-_UNITS = {'B': 0, 'KiB': 10, 'MiB': 20}
-
-
-def short_size(length):
-    '''``4MiB``: bytes as a part of a name, in the largest unit that gives a whole number.'''
-    unit = next(unit for unit, power in reversed(_UNITS.items()) if (length % 2**power == 0 and length >= 2**power) or not power)
-    return f'{length >> _UNITS[unit]}{unit}'
-
-
-def bytes_of(short):
-    '''The bytes of :func:`short_size`; None for what is none.'''
-    found = re.fullmatch(r'(\d+)(B|KiB|MiB)', short)
-    return int(found[1]) << _UNITS[found[2]] if found else None
 
 
 def subject(case, transport, with_size=True):

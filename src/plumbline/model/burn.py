@@ -201,17 +201,17 @@ def slowest(found: Sequence[dict], cpus: Sequence[int], kinds: Sequence[Sequence
 
 # --- for a report -----------------------------------------------------------------------------------------------------
 
-def thinned(burn: Burn, most: int = MOST_POINTS) -> list[dict]:
-    '''The time series of each phase for a figure: at most so many points, each of some rounds one after the other.
+def thinned(burn: Burn) -> list[dict]:
+    '''The time series of each phase for a figure: at most :data:`MOST_POINTS` points, each of some rounds one after the other.
 
     A point has ``phase``, ``unit``, ``hours`` (done, at its end), ``rate`` (median of the totals), ``clock`` (median of the medians, MHz) and
     ``lowest_clock``, the highest of each ``temperature`` and the median of each ``power``, ``errors`` (sum), and the counts at its end.
     '''
-    return [_point(part) for phase in PHASES if (found := burn.of(phase)) for part in _parts(found, most)]
+    return [_point(part) for phase in PHASES if (found := burn.of(phase)) for part in _parts(found)]
 
 
-def _parts(found: list[dict], most: int) -> list[list[dict]]:
-    edges = np.linspace(0, len(found), min(most, len(found)) + 1).astype(int)
+def _parts(found: list[dict]) -> list[list[dict]]:
+    edges = np.linspace(0, len(found), min(MOST_POINTS, len(found)) + 1).astype(int)
     return [found[begin:end] for begin, end in itertools.pairwise(edges)]
 
 

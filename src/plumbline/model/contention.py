@@ -78,8 +78,12 @@ def notes(found: Sequence[dict], machine: dict | None) -> list[str]:
     '''
     quota = (machine or {}).get('cpu_quota')
     threads = team(found) or 1
-    allowed = [f"a cgroup grants {several(f'{quota:g}', 'CPU')} to {several(threads, 'thread')}"] if quota else []
-    return allowed + [took(cause, share) for cause, share in causes(found).items() if share >= WORTH_TELLING]
+    return ([by_quota(quota, threads)] if quota else []) + [took(cause, share) for cause, share in causes(found).items() if share >= WORTH_TELLING]
+
+
+def by_quota(quota: float, threads: int) -> str:
+    '''A text: how few CPUs a team has.'''
+    return f"a cgroup's quota is {several(f'{quota:g}', 'CPU')} for {several(threads, 'thread')}"
 
 
 def took(cause: str, share: float) -> str:

@@ -105,9 +105,9 @@ def expectations(series: Sequence[Series]) -> list[prediction.Prediction]:
 class Odd:
     '''
     :attr name: of the session or the node.
-    :attr where: of a session the subsystem, of a node the metric that differs most.
+    :attr where: of a session the subsystem's rates and times, or its shares and ratios, of a node the metric that differs most.
     :attr change: relative; of a session a loss is below 0.
-    :attr worst: of a session the metric that differs most of that subsystem's.
+    :attr worst: of a session the metric that differs most of these.
     '''
     name: str
     where: str
@@ -136,11 +136,11 @@ def odd_session(series: Sequence[Series], trusted: Iterable[str] = ()) -> Odd | 
 
 
 def _scores(series: Sequence[Series], session: str) -> dict[str, subsystems.Score]:
-    '''The scores of one session; of each subsystem by those metrics that most have the same other sessions.'''
+    '''The scores of one session; of a subsystem's rates and times, and of its shares and ratios, by those that most have the same other sessions.'''
     pairs = [(one, one.without(session)) for one in series if session in one.values and len(one.values) > 1]
     alike: dict[tuple[str, frozenset[str]], list[subsystems.Member]] = defaultdict(list)
     for (one, others), expected in zip(pairs, expectations([others for _, others in pairs])):
-        alike[one.subsystem or '', frozenset(others.values)].append(subsystems.Member(
+        alike[f'{one.subsystem}, {subsystems.kind(one.metric)}', frozenset(others.values)].append(subsystems.Member(
             one.name, one.measured[session], expected, registry.better(one.metric), others.measured))
     parts = {part: members for (part, _), members in sorted(alike.items(), key=lambda found: len(found[1]))}
     return subsystems.scores(parts) if parts else {}

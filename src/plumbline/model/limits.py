@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from plumbline.errors import PlumblineError
-from plumbline.model import records
+from plumbline.model import probes, records
 
 #: Below this share of likwid-bench's best, in each of so many repeats, our limit streams are not the limit: what one repeat says may be
 #: another program's doing.
@@ -31,12 +31,14 @@ class Paired:
     :attr record: the kernel's record.
     :attr of_parts: shape (n,): the time of the kernel's parts one after the other over its time, per round (see :func:`of_parts`);
         :obj:`None` where a part was not measured.
+    :attr doubt: why the core need not be what is slow (:func:`probes.doubt_beside`), or :obj:`None`.
     '''
     samples: np.ndarray
     value: float
     limit: float
     record: dict
     of_parts: np.ndarray | None = None
+    doubt: str | None = None
 
 
 def traffic_is_certain(record: dict) -> bool:
@@ -122,6 +124,7 @@ def of_limit(cases: Sequence[dict], key: Callable[[dict], Any] = itemgetter('var
     if not kernels:
         raise PlumblineError('no kernel among the cases: of_limit compares kernels with limit streams; pass the records of one group')
     _same_rounds(cases)
+    others = {id(case): beside for case, beside in zip(cases, probes.beside_others(cases))}
     result = {}
     for case in kernels:
         streams = [stream for stream in cases if stream['role'] == 'limit' and all(stream[k] == case[k] for k in ('threads', 'level'))]
@@ -134,7 +137,8 @@ def of_limit(cases: Sequence[dict], key: Callable[[dict], Any] = itemgetter('var
         rates = _traffic_rate(limit)
         samples = _traffic_rate(case) / rates
         core = next((one for one in cases if one['role'] == 'core' and key(one) == key(case) and one['threads'] == case['threads']), None)
-        result[key(case)] = Paired(samples, float(np.median(samples)), float(np.median(rates)), case, of_parts(case, streams, core))
+        result[key(case)] = Paired(samples, float(np.median(samples)), float(np.median(rates)), case, of_parts(case, streams, core),
+                                   probes.doubt_beside(others[id(case)]))
     return result
 
 

@@ -2,8 +2,9 @@
 (``--distribute``), ``.repeat_no`` (``--repeat``), others are variables of the test (``-P``): with another value it is another test.
 
 ReFrame's run report and its logs have them in the display name only (``Triad %level=L1 %.nid=n1``): of a case's other attributes nothing says
-which are parameters, and those of the command line are not among them.  So the name is taken apart once, where a row of the archive is made; all
-others ask :func:`of_row`.  (``$index`` of a file of references holds names of parameters: ReFrame itself looks their values up.)
+which are parameters, and those of the command line are not among them.  So the name is taken apart here alone: where a row of the archive is made,
+which others ask (:func:`of_row`), and for people (:func:`as_words`).  (``$index`` of a file of references holds names of parameters: ReFrame itself
+looks their values up.)
 '''
 
 import functools
@@ -23,6 +24,12 @@ def of_display_name(display_name: str) -> tuple[str, dict[str, str]]:
     '''(the name that outlives a session, without what tells runs of the test apart; the values of all parameters as ReFrame writes them).'''
     check, *pairs = _NEXT.split(display_name)
     return ' %'.join([check, *(pair for pair in pairs if pair.split('=')[0] not in OF_RUNS)]), dict(pair.split('=', 1) for pair in pairs)
+
+
+def as_words(display_name: str) -> str:
+    '''A test with its parameters as people read it: ``gather_memory one uniform``.'''
+    check, *pairs = _NEXT.split(display_name)
+    return ' '.join([check, *(pair.split('=', 1)[1] for pair in pairs)])
 
 
 def varied(its: Mapping[str, str]) -> list[str]:

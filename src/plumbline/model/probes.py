@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from plumbline.model.quantity import percent
+
 #: Latency of handing a cache line from core to core, seconds: of neighbours (round 0), of pairs of pairs, ...
 CORE_TO_CORE = 'core_to_core'
 
@@ -27,6 +29,9 @@ ADDITIONS = 'additions_per_cycle'
 
 #: With fewer additions per cycle than this share of what a core can, something else works on it.
 OWN = 0.9
+
+#: Of the samples a part that moves the median little.
+FEW = 0.1
 
 #: Of the readings of a session the part that is at most what a core can: the highest few are a clock that was read too low.
 _NEARLY_ALL = 90
@@ -107,6 +112,16 @@ def beside_others(records: Iterable[dict]) -> list[np.ndarray | None]:
     return [None if additions is None or not np.isfinite(additions).any()
             else (additions < least) & ~(np.zeros(additions.size, dtype=bool) if ours is None else ours > ON_ONE_CORE)
             for additions, ours in found]
+
+
+def doubt_beside(others: np.ndarray | None) -> str | None:
+    '''Why a core need not be what is slow; None where nobody else worked on it, or where that is not known.
+
+    :arg others: of :func:`beside_others`.
+    '''
+    if others is None or others.mean() < FEW:
+        return None
+    return f'somebody else worked on the other hardware thread of a core beside {percent(others.mean(), 0)} of the samples'
 
 
 def clock_ratio(a: dict, b: dict) -> tuple[float, str | None]:

@@ -3,6 +3,8 @@
 Units are those of the archive: ``MB/s``, ``Mflop/s``, ``MHz``, ``us``, ``s``, ``bytes``, ``entries`` and ``1`` (a ratio).
 '''
 
+import re
+from collections.abc import Sequence
 from math import isfinite
 from typing import Any, TypeGuard
 
@@ -68,6 +70,11 @@ def several(count: int | str, what: str) -> str:
     return f"{count} {what}{'' if str(count) in ('1', 'one') else 's'}"
 
 
+def at_most(texts: Sequence[str], most: int) -> list[str]:
+    '''The first of some texts, and ``and 3 more``.'''
+    return [*texts[:most], *([f'and {len(texts) - most} more'] if len(texts) > most else [])]
+
+
 def amount(value: float | None, unit: str | None, like: float | None = None) -> str:
     """A value with its unit, '31.2 GB/s'; scaled as the value ``like``, if that is given."""
     if unit == 'bytes':
@@ -119,6 +126,22 @@ def size(value: float | None, like: float | None = None) -> str:
 def memory(value: float) -> str:
     """The memory of a node in bytes, '126 GiB': what firmware keeps of it differs, and makes no other size."""
     return f'{value / 2**30:.0f} GiB'
+
+
+#: Units of :func:`short_size`; of larger ones names know nothing.
+_IN_NAMES = {unit: int(least) or 1 for least, _, unit in SCALES['bytes'][1:]}
+
+
+def short_size(length: int) -> str:
+    '''``4MiB``: bytes as a part of a name, in the largest unit that gives a whole number.'''
+    unit, its = next((unit, its) for unit, its in _IN_NAMES.items() if its == 1 or (length and length % its == 0))
+    return f'{length // its}{unit}'
+
+
+def bytes_of(short: str) -> int | None:
+    '''The bytes of :func:`short_size`; None for what is none.'''
+    found = re.fullmatch(rf"(\d+)({'|'.join(_IN_NAMES)})", short)
+    return int(found[1]) * _IN_NAMES[found[2]] if found else None
 
 
 def interval(low: float | None, high: float | None, value: float | None, unit: str | None) -> str:

@@ -74,9 +74,8 @@ def judge(summary: Summary, reference: Sequence | None, max_spread: float = MAX_
     suffix = '' if unit == '1' else f' {unit}'
     if high < least or low > most:
         return FAIL, f'{number(summary.value)} is {outside}{suffix}'
-    for bound in (least, most):
-        if low < bound < high:
-            return UNSTABLE, (f'interval {number(low)} .. {number(high)} straddles {number(bound)}{suffix}')
+    if low < least or high > most:
+        return UNSTABLE, f'interval {number(low)} .. {number(high)} straddles {number(least if low < least else most)}{suffix}'
     reach = summary.spread * abs(summary.value)
     if not summary.spread <= max_spread and not (least <= summary.value - reach and summary.value + reach <= most):
         return UNSTABLE, f'spread {number(summary.spread)} above {number(max_spread)}, and {number(summary.value)} is near its bound'
@@ -150,10 +149,14 @@ def seen_loss(summary: Summary, reference: Sequence, rises: bool = False) -> flo
     return math.exp(distance) - 1 if rises else 1 - math.exp(-distance)
 
 
-def is_undecided(verdicts: Iterable[str | None]) -> bool:
-    '''Whether a test could not be judged: something is UNSTABLE, and nothing PASSes.'''
-    verdicts = set(verdicts)
-    return UNSTABLE in verdicts and PASS not in verdicts
+def is_undecided(judged: Iterable[tuple[str | None, float | None]]) -> bool:
+    '''Whether a test could not be judged: something is UNSTABLE, and nothing PASSes that sees a loss; of a PASS that could not have been
+    another verdict nothing is known.
+
+    :arg judged: (verdict, what it sees as of :func:`seen_loss`) of each metric.
+    '''
+    judged = list(judged)
+    return any(ruling == UNSTABLE for ruling, _ in judged) and not any(ruling == PASS and sees is not None for ruling, sees in judged)
 
 
 def asks_again(verdicts: Iterable[str | None], of_other_states: bool) -> bool:

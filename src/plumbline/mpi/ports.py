@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from ClusterShell.NodeSet import NodeSet
 
+from plumbline.model import quantity
+
 #: Counters of InfiniBand ports, and of network devices (``rx_``, ``tx_``, ``carrier_``), that only a fault of a link makes grow.
 ERRORS = ('symbol_error', 'link_error_recovery', 'link_downed', 'port_rcv_errors', 'port_rcv_remote_physical_errors',
           'local_link_integrity_errors', 'excessive_buffer_overrun_errors', 'rx_errors', 'tx_errors', 'carrier_down_count', 'gone')
@@ -69,8 +71,7 @@ def _allowed(key, sums):
 
 def told(counts, most=5):
     '''``symbol_error 12 on n3 mlx5_0/1, ...``, the most first.'''
-    texts = [f'{name} {grown} on {node} {port}' for (node, port, name), grown in list(counts.items())[:most]]
-    return ', '.join(texts + [f'and {len(counts) - most} more'] * (len(counts) > most))
+    return ', '.join(quantity.at_most([f'{name} {grown} on {node} {port}' for (node, port, name), grown in counts.items()], most))
 
 
 def notes(found):

@@ -9,13 +9,12 @@ from plumbline.named import Figure, agree, demand, number
 JOBS = {'write': ('write', 2**20, 8), 'read': ('read', 2**20, 8), 'randread': ('randread', 4096, 32), 'randwrite': ('randwrite', 4096, 32)}
 
 
-def job_file(size, seconds):
-    '''The text of a job file: one file in the folder of the variable ``folder``, past the page cache, one job after the other.
+def job_file(size):
+    '''The text of a job file: one file in the folder of the variable ``folder``, past the page cache, one job after the other, each at most 30 s.
 
     :arg size: bytes of the file.
-    :arg seconds: that a job takes at most.
     '''
-    head = f'[global]\ndirectory=${{folder}}\nfilename=data\nsize={size}\nruntime={seconds}\nioengine=libaio\ndirect=1\nend_fsync=1\nstonewall\n'
+    head = f'[global]\ndirectory=${{folder}}\nfilename=data\nsize={size}\nruntime=30\nioengine=libaio\ndirect=1\nend_fsync=1\nstonewall\n'
     return head + ''.join(f'[{name}]\nrw={rw}\nbs={block}\niodepth={depth}\n' for name, (rw, block, depth) in JOBS.items())
 
 

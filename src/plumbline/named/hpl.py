@@ -47,12 +47,12 @@ HPL.out      output file name (if any)
 '''
 
 
-def order(memory, block=BLOCK):
+def order(memory):
     '''The order N of a matrix of doubles that fills the memory: whole blocks, one at least.
 
     :arg memory: bytes.
     '''
-    return max(1, int(math.sqrt(memory / 8)) // block) * block
+    return max(1, int(math.sqrt(memory / 8)) // BLOCK) * BLOCK
 
 
 def grid(ranks):

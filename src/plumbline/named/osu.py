@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from plumbline.errors import PlumblineError
-from plumbline.imb.subjects import short_size
+from plumbline.model.quantity import short_size
 from plumbline.named import Figure, number, only
 
 

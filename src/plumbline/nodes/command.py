@@ -1,5 +1,6 @@
 '''The commands ``plumbline nodes``: what is known of the nodes, what people have done with them, and a ticket's text.'''
 
+import contextlib
 import os
 import socket
 import sys
@@ -9,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 import typer.core
 
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, saying_why
 from plumbline.gate.packed.node import natural
 from plumbline.model.safe_text import shown
 from plumbline.system import trust
@@ -96,18 +97,20 @@ def rename(
         if name not in new and sweeps & others:
             raise PlumblineError(f'{old} and {name} were measured by one sweep: they are two nodes')
     files = _references(history.system, new)
-    events.append(history.system, [{'at': at, 'node': name, 'event': events.RENAMED, 'was': old, 'by': _who()} for old, name in new.items()])
+    with contextlib.ExitStack() as undo:
+        for file in files:      # first aside: nodes may exchange their names
+            with saying_why(f'{file}: cannot be renamed', '; nothing is'):
+                undo.callback(file.rename(file.with_suffix('.renamed')).rename, file)
+        events.append(history.system, [{'at': at, 'node': name, 'event': events.RENAMED, 'was': old, 'by': _who()} for old, name in new.items()])
+        undo.pop_all()
     for old, name in new.items():
         both = ', and what was known of that name is of the same node' if name in history.nodes and name not in new else ''
         print(shown(f'{old} is {name} now{both}'))
-    try:
-        for file in files:      # first aside: nodes may exchange their names
-            file.rename(file.with_suffix('.renamed'))
-        for file, new_file in files.items():
-            file.with_suffix('.renamed').rename(new_file)
-            print(shown(f'{file} is {new_file.name} now'))
-    except OSError as error:
-        raise PlumblineError(f'{error.filename}: {error.strerror}: rename it to {error.filename2} by hand') from None
+    for file, new_file in files.items():
+        aside = file.with_suffix('.renamed')
+        with saying_why(f'{aside}: cannot be renamed', f'; rename it to {new_file} by hand'):
+            aside.rename(new_file)
+        print(shown(f'{file} is {new_file.name} now'))
 
 
 def _references(system, new):

@@ -17,7 +17,6 @@
 Several may write at once: each appends its lines by one write.  A line that says nothing of a node is skipped and named.
 '''
 
-import datetime
 import json
 import os
 import re
@@ -26,6 +25,7 @@ import time
 import polars as pl
 
 from plumbline.errors import PlumblineError, saying_why
+from plumbline.model import stamp
 from plumbline.settings import REPORTS
 from plumbline.store import atomic
 
@@ -60,10 +60,8 @@ _SAID: dict[str, type | tuple[type, ...]] = {
 
 def begun(sweep):
     '''When a sweep began, by its id, seconds since 1970; None where that does not say.'''
-    try:
-        return datetime.datetime.strptime(f'{sweep:.16}+0000', '%Y%m%dT%H%M%SZ%z').timestamp()
-    except ValueError:
-        return None
+    at = stamp.begun(sweep)
+    return None if at is None else at.timestamp()
 
 
 class Names:
@@ -94,7 +92,7 @@ class Names:
     def renamed(self, rows):
         '''Rows of the archive, lazy or not, of any sessions, with nodes as they are called now.'''
         for at, names in self._changes:
-            before = pl.col('session') < f'{datetime.datetime.fromtimestamp(at, datetime.timezone.utc):%Y%m%dT%H%M%SZ}'
+            before = pl.col('session') < stamp.of(at)
             rows = rows.with_columns(hostname=pl.when(before).then(pl.col('hostname').replace(names)).otherwise(pl.col('hostname')))
         return rows
 

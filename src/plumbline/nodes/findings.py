@@ -4,8 +4,8 @@ import math
 
 import polars as pl
 
-from plumbline.analysis.lines import as_words
 from plumbline.model import quantity, verdict
+from plumbline.model.parameters import as_words
 from plumbline.nodes import events, history
 from plumbline.sweep import confirm, outliers, ranking
 from plumbline.sweep.state import OVER
@@ -137,7 +137,8 @@ def changed_since(evidence_of_node, frame, node):
             continue
         far = -row['better'] * (math.log(measured[-1] / row['median']) if measured[-1] > 0 else -math.inf)     # a rate of 0 is measured, too
         still = far >= row['scale'] * min(ranking.CERTAIN, max(ranking.CONFIRMED, ranking.AS_FAR * row['bad']))
-        (off if still else back).append(f"{about} {measured[-1]:.4g} {row['unit']} (was {row['value']:.4g}, its peers {row['median']:.4g})")
+        now, was, peers = (quantity.amount(value, row['unit'], row['median']) for value in (measured[-1], row['value'], row['median']))
+        (off if still else back).append(f'{about} {now} (was {was}, its peers {peers})')
     return back, off, missing
 
 

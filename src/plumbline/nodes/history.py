@@ -1,12 +1,11 @@
 '''What is known of each node, from the journal of events and from sessions of the archive that no sweep has run.'''
 
-import datetime
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from plumbline.errors import PlumblineError
-from plumbline.model import verdict
+from plumbline.model import stamp, verdict
 from plumbline.model.quantity import several
 from plumbline.nodes import events
 from plumbline.settings import REPORTS
@@ -199,8 +198,7 @@ def read(system, archive_root=REPORTS / 'archive'):
 
 def _is_ahead(event):
     '''As :func:`archive.is_ahead`.'''
-    at = datetime.datetime.fromtimestamp(event['at'], datetime.timezone.utc)
-    return event['event'] in _TIMED and archive.is_ahead(f'{at:%Y%m%dT%H%M%SZ}')
+    return event['event'] in _TIMED and archive.is_ahead(stamp.of(event['at']))
 
 
 def _of_archive(system, root, known, history):

@@ -2,7 +2,7 @@
 
 import math
 
-from plumbline.model import registry, verdict
+from plumbline.model import registry, tlb, verdict
 from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS, OF_BOTH, Prediction
 from plumbline.model.quantity import percent
 from plumbline.model.subsystems import METRICS_RATE, SUSPECTS_RATE
@@ -10,9 +10,36 @@ from plumbline.model.subsystems import METRICS_RATE, SUSPECTS_RATE
 #: No bound is narrower: below it a change is of no interest, even where it is certain.
 LEAST_BOUND, LEAST_OF_COUNT = LEAST_LOSS, 0.005
 
+#: How much worse a metric may be in one state of a virtual machine's host than in another: of threads, and of ranks, whose messages differ more.
+#: (Measured: 1.3 to 2.3; messages up to 64 KiB and latencies 2.0 to 3.6, of 1 MiB 5.9 to 7.1, with Intel MPI 12.  docs/howto/verdicts.rst)
+STATES_DIFFER, OF_RANKS = 2.6, 8.0
 
-def _least(metric):
-    return LEAST_OF_COUNT if registry.find(metric).noise == registry.COUNT else LEAST_BOUND
+#: What sessions that agree have in common is theirs but for rounding.
+_ROUNDED = 1e-6
+
+
+def _entries_beside(value):
+    sizes = tlb.sizes(max(8, int(4 * value)))
+    return (max((size for size in sizes if size < value * (1 - _ROUNDED)), default=value / 2),
+            min(size for size in sizes if size > value * (1 + _ROUNDED)))
+
+
+def _powers_beside(value):
+    return value / 2, 2 * value
+
+
+#: What is read off a grid -> function(value) that gives the points beside it: sessions that agree know it no better.  A reach is entries times a
+#: page, and as far apart as pages are.
+_BESIDE = {'tlb_entries': _entries_beside, 'tlb_reach': _powers_beside, 'page_in_force': _powers_beside}
+
+
+def _least(metric, middle, value):
+    '''How far the bounds are from a value at the least, below and above: shares of it, as it is written.'''
+    if metric in _BESIDE:
+        below, above = _BESIDE[metric](middle)
+        return 1 - below / value, above / value - 1
+    least = LEAST_OF_COUNT if registry.find(metric).noise == registry.COUNT else LEAST_BOUND
+    return least, least
 
 
 def _of_one_side(metric, rate):
@@ -30,8 +57,8 @@ def leaf(metric, expected, rate, possible=(-math.inf, math.inf), unit=None):
     :arg unit: by default the registry's.
     '''
     value, better = float(f'{expected.middle:.4g}'), registry.better(metric)
-    least, far = _least(metric), expected.distance(_of_one_side(metric, rate))
-    fall, rise = (_outward(max(least, share)) for share in (-math.expm1(-far), math.expm1(far)))
+    far = expected.distance(_of_one_side(metric, rate))
+    fall, rise = (_outward(max(least, share)) for least, share in zip(_least(metric, expected.middle, value), (-math.expm1(-far), math.expm1(far))))
     lower, upper = _rounded_up(1 - possible[0] / value), _rounded_up(possible[1] / value - 1)
     if better != registry.LESS:
         lower = fall if better == registry.MORE else min(fall, lower)
@@ -59,6 +86,12 @@ def of_one_run(leaf, metric, expected):
     return [value, lower, upper, *unit]
 
 
+def of_another_state(leaf, better, factor):
+    '''The leaf with the bound of a state that nobody has met before, on the side that is worse: so much further out.'''
+    value, (low, high) = leaf[0], verdict.bounds(leaf[:3])
+    return (value, low / factor / value - 1 if better == registry.MORE else None, high * factor / value - 1 if better == registry.LESS else None)
+
+
 def _outward(share):
     '''To three decimals, and never narrower.'''
     return math.ceil(1000 * share - 1e-9) / 1000
@@ -75,12 +108,12 @@ def _rounded_up(share):
 def sees(metric, expected, rate):
     '''The smallest loss that is seen with a probability of 95 %: a share of the value, by which a time rises and a rate falls.'''
     rate, rises = _of_one_side(metric, rate), registry.better(metric) == registry.LESS
-    seen, least = expected.sees(rate, rises, OF_BOTH), _least(metric)
+    seen, (fall, rise) = expected.sees(rate, rises, OF_BOTH), _least(metric, expected.middle, expected.middle)
     if rises:
-        return math.expm1(math.log1p(seen) + max(0.0, math.log1p(least) - expected.distance(rate)))
+        return math.expm1(math.log1p(seen) + max(0.0, math.log1p(rise) - expected.distance(rate)))
     if seen == 1:       # as far as a number can say: nothing would be seen
         return 1.0
-    return -math.expm1(math.log1p(-seen) - max(0.0, -math.log1p(-least) - expected.distance(rate)))
+    return -math.expm1(math.log1p(-seen) - max(0.0, -math.log1p(-fall) - expected.distance(rate)))
 
 
 def too_wide(metric, expected, rate):

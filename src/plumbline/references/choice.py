@@ -16,6 +16,12 @@ from plumbline.references.files import lookup
 from plumbline.references.peaks import above_own_limit, impossible, possible
 from plumbline.store import archive
 
+#: The causes of the diagnosis that are a clock which was held down.
+_OF_CLOCK = 'power_saving', 'clock_capped', 'clock_throttled'
+
+#: What a subsystem's reason has where it lost something: UNSTABLE it is as well where it could not be judged.
+_IMPROBABLE = ', by chance '
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -114,13 +120,19 @@ class Choice:
                 self.used[name] = rows
 
     def _lost(self, name, rows):
-        '''What a session, none of whose metrics FAILed, ended with exit code 1 for: a subsystem, or a loss that has come to stay; or None.'''
-        from plumbline.analysis import history, session  # all that a report needs
+        '''What is wrong with a session none of whose metrics FAILed, or None: a subsystem that has lost something, whatever explains that, a clock
+        that was held down, a loss that has come to stay.'''
+        from plumbline.analysis import diagnosis, history, host_states, session, subsystems  # all that a report needs
         frame = self.names.renamed(archive.load_columns(archive.file_of(self.root, name), pl.all()))
         frame = frame.filter(pl.col('test').is_in({row['test'] for row in rows}), self.node is None or pl.col('hostname') == self.node)
-        for one in session.Session(frame).judged.subsystems if frame['expected'].is_not_null().any() else ():
-            if one.verdict == verdict.FAIL and one.question != registry.OTHERS:
-                return f'FAIL: {one.name}, {one.kind}: {one.reason}'
+        said = session.Session(frame)
+        for one in said.judged.subsystems if frame['expected'].is_not_null().any() else ():
+            if one.question != registry.OTHERS and (one.verdict == verdict.FAIL or (one.verdict == verdict.UNSTABLE and _IMPROBABLE in one.reason)):
+                return f'{one.verdict}: {one.name}, {one.kind}: {one.reason}'
+        if min(row['clock'] for row in rows) < host_states.HELD_DOWN:       # in seconds; of hardly any session is it asked
+            of_clock = [rule for rule in diagnosis.rules() if rule['name'] in _OF_CLOCK]
+            if spoilt := [one for one in diagnosis.diagnose(said.verdicts, (), subsystems.Judged([]), of_clock).findings if one.spoils]:
+                return spoilt[0].evidence[0]
         known = history.read(self.root, self.system, until=name, names=self.tests, node=self.node)
         for loss in history.lasting(known, of=name):
             if not loss.course.name.startswith(registry.OTHER_SUITES):

@@ -10,14 +10,14 @@ from typing import Any
 import polars as pl
 
 from plumbline.errors import PlumblineError
-from plumbline.model import baselines, contention, parameters, processor, records, registry, verdict
+from plumbline.model import baselines, contention, parameters, probes, processor, records, registry, verdict
 from plumbline.references.peaks import impossible, possible
 from plumbline.store import archive
 
 #: A session of which a larger share of the metrics is UNSTABLE is left out.
 MOST_UNSTABLE = 0.1
 
-#: A session of which other processes took a larger share of the threads' time is left out.
+#: A session of which other processes, or the hypervisor, took a larger share of the threads' time is left out.
 MOST_DISTURBED = 0.05
 
 _COLUMNS = ['session', 'started', 'system', 'partition', 'environ', 'hostname', 'test', 'check', 'display_name', 'parameters', 'run',
@@ -31,7 +31,8 @@ _OF_RECORD = ('variant', 'compiler', 'level', 'bytes', 'traffic', 'traffic_least
 
 
 def rows_of(path, pattern, names):
-    '''The rows of one session's tests, each with its case's ``machine``, ``contention`` and the records' metadata (``records``).
+    '''The rows of one session's tests, each with its case's ``machine``, ``contention``, the lowest ``clock`` (a share of the base clock) and the
+    records' metadata (``records``).
 
     Only the last run of a test case counts: a metric that ReFrame's retry did not confirm is none.
 
@@ -46,18 +47,26 @@ def rows_of(path, pattern, names):
         if detail:
             details[tuple(row[key] for key in _CASE)] = {
                 'machine': detail.get('machine') or {}, 'skipped': detail.get('skipped') or [],
-                'contention': detail.get('contention') or [], 'simd_width': detail.get('simd_width') or {},
+                'contention': detail.get('contention') or [], 'simd_width': detail.get('simd_width') or {}, 'clock': _lowest_clock(detail),
                 'records': [{key: record[key] for key in _OF_RECORD if key in record} for record in detail.get('records') or ()]}
     try:
         wanted = re.compile(pattern)
     except re.error as error:
         raise PlumblineError(f'tests {pattern!r}: not a pattern: {error}; correct it') from None
-    unknown: dict[str, Any] = {'machine': {}, 'skipped': [], 'contention': [], 'simd_width': {}, 'records': []}
+    unknown: dict[str, Any] = {'machine': {}, 'skipped': [], 'contention': [], 'simd_width': {}, 'clock': math.inf, 'records': []}
     found = [{**row, **details.get(tuple(row[key] for key in _CASE), unknown)} for row in rows if wanted.search(row['display_name'])]
     for row in found:
         if row['working_set'] is None and row['record'] is not None:    # before it had a column
             row['working_set'], = records.sets_in_caches([(row['metric'], row['subject'], record_of(row))], row['level'])
     return found
+
+
+def _lowest_clock(detail):
+    '''Beside any sample; infinite where that, or the base clock, is not known.'''
+    base = (detail.get('machine') or {}).get('base_clock')
+    clocks = [(record.get('probes') or {}).get(probes.CLOCK) or {} for record in detail.get('records') or () if base]
+    lowest = min((hz for one in clocks for side in one.values() for hz in side if hz), default=math.inf)
+    return lowest * 1e-6 / max(base['mhz'], base.get('nominal_mhz', 0)) if base else math.inf
 
 
 def processors(rows):
@@ -81,9 +90,10 @@ def unfit(rows, expected=frozenset()):
     if unstable > MOST_UNSTABLE * len(judged):
         return f'{unstable} of {len(judged)} metrics UNSTABLE'
     taken = {id(row['contention']): row['contention'] for row in rows}      # of each case once
-    others = contention.causes([one for case in taken.values() for one in case]).get(contention.OTHERS, 0)
-    if others > MOST_DISTURBED:
-        return contention.took(contention.OTHERS, others)
+    causes = contention.causes([one for case in taken.values() for one in case])
+    for cause in (contention.OTHERS, contention.HYPERVISOR):
+        if causes.get(cause, 0) > MOST_DISTURBED:
+            return contention.took(cause, causes[cause])
     allowed: dict[tuple, dict[float, set]] = defaultdict(dict)
     for row in rows:
         if row['threads'] == 'all' and (team := contention.team(row['contention'])):

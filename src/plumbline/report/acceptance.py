@@ -7,13 +7,13 @@ from plumbline.analysis import counts
 from plumbline.analysis.acceptance import basis
 from plumbline.analysis.answers import some
 from plumbline.errors import PlumblineError
-from plumbline.model import verdict
+from plumbline.model import registry, verdict
 from plumbline.report import save_file
 from plumbline.report.document import render
 
 VERDICTS = {
     verdict.FAIL: 'Out of bounds: {those} judged values FAIL{lasting}{nodes}.',
-    verdict.UNSTABLE: 'Not decided: {those} judged values could not be told for noise{unmeasured}; none FAILs{nodes}.',
+    verdict.UNSTABLE: 'Not decided: {those} judged values could not be told for noise{unmeasured}{uncertain}; none FAILs{nodes}.',
     verdict.KNOWN_ISSUE: 'Within bounds but for known issues: {those} judged values{nodes}.',
     verdict.NO_REFERENCE: 'Not judged in full: {passed} judged values are within bounds; not judged: {unjudged}{nodes}.',
     verdict.PASS: 'Within bounds: {passed} judged values PASS.',
@@ -37,11 +37,14 @@ def write(found, names, path):
 def text(found, names):
     '''The document's HTML.'''
     titles = ', '.join(dict.fromkeys(one.course.title for one in found.losses))
+    uncertain = [one.text for session in found.sessions for one in session.answers
+                 if (one.question, one.verdict) == (registry.MEASUREMENT, verdict.UNSTABLE)]
     of_each = {ruling: ', '.join(f'{question} {its.get(ruling, 0)} of {found.judged[question]}' for question, its in found.counts.items())
                for ruling in (found.verdict, verdict.PASS)}
     parts = {'those': of_each[found.verdict], 'passed': of_each[verdict.PASS], 'unjudged': ', '.join(found.unjudged) or 'some nodes',
              'nodes': f'; nodes not in order, or not measured: {some([node for _, node, _ in found.nodes])}' if found.nodes else '',
              'lasting': f'; lasting loss: {titles}' if titles else '',
+             'uncertain': f'; the measurement: {some(list(dict.fromkeys(uncertain)), 1)}' if uncertain else '',
              'unmeasured': f', {found.unmeasured} that have references were not measured' if found.unmeasured else ''}
     return render('acceptance.html.j2', figures=False, found=found, names=names or {}, basis=basis, version=metadata.version('plumbline'),
                   statement=VERDICTS[found.verdict].format(**parts),

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from plumbline.analysis import compare
-from plumbline.analysis.lines import as_words
 from plumbline.model import grouping, quantity, registry, verdict
+from plumbline.model.parameters import as_words
 from plumbline.report.grid import grid
 
 STYLE = {compare.FAILED: 'bold red', compare.SLOWER: 'bold red', compare.GONE: 'bold red', compare.CHANGED: 'bold yellow',

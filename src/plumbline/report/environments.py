@@ -31,7 +31,7 @@ class Cell:
     :attr lost: whether the difference is more than noise: the intervals of the two medians are :data:`codegen.EFFECT` apart.
         Those of ``of_limit``, where both have it: its samples are paired with what the machine gave in the same round.  Else
         those of the metric, after how much slower its process found the machine, and how long it waited for others.
-    :attr width: what the loop was compiled to; None where it is not known.
+    :attr width: SIMD width of the loop; None where it is not known.
     '''
 
     row: dict

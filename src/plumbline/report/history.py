@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from plumbline.analysis import sides
 from plumbline.analysis.history import LEAST_VALUES, lasting
 from plumbline.analysis.session import Session
-from plumbline.model import changes, prediction, quantity, verdict
+from plumbline.model import changes, prediction, quantity, stamp, verdict
 from plumbline.report.grid import grid
 from plumbline.report.variance import labels
 from plumbline.store import archive
@@ -22,8 +22,9 @@ KEY = ('scatter: between neighbouring sessions.  sees: a step to the worse in th
 
 
 def when(session):
-    '''``2026-11-21 09:36``, from a session's name.'''
-    return f'{session[:4]}-{session[4:6]}-{session[6:8]} {session[9:11]}:{session[11:13]}'
+    '''``2026-11-21 09:36``, by a session's name.'''
+    begun = stamp.begun(session)
+    return f'{begun:%Y-%m-%d %H:%M}' if begun else session
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.analysis import counts
-from plumbline.model import changes, grouping, quantity, registry, verdict
+from plumbline.model import changes, grouping, quantity, registry, stamp, verdict
 from plumbline.report.document import MARKS, packed, render
 from plumbline.report.history import KEY, differences, heading, losses, numbers, when
 from plumbline.report.variance import labels
@@ -100,7 +100,7 @@ def _steps(root, history, found):
 def _calendar(history):
     '''Weeks, the latest first: (Monday, [day or None] * 7); a day has its date, its worst verdict, and what its sessions judged.'''
     weeks: dict[datetime.date, list] = {}
-    days = ((datetime.date.fromisoformat(when(session)[:10]), session) for session in history.verdicts)
+    days = ((begun.date(), session) for session in history.verdicts if (begun := stamp.begun(session)))
     for day, sessions in grouping.by_key(days).items():
         tallies: dict[str, Counter] = {question: Counter() for question in registry.EVIDENCE}
         for session in sessions:

@@ -33,8 +33,8 @@ def junit(session, losses=()):
             case = _case(within, its[0].label, line.metric or 'the test', line.verdict, line.reason)
             if line.metric:
                 xml.SubElement(case, 'system-out').text = _text(_value(line))
-        if verdict.is_undecided(line.verdict for line in its):
-            _case(within, its[0].label, 'the test', 'NOT JUDGED', 'something is UNSTABLE, and nothing PASSes', 'error')
+        if verdict.is_undecided((line.verdict, line.sees) for line in its):
+            _case(within, its[0].label, 'the test', 'NOT JUDGED', 'something is UNSTABLE, and nothing PASSes that sees a loss', 'error')
     within = suite('not measured')
     for one in session.not_measured:
         _case(within, one.label, one.metric or 'all', 'not measured', one.reason, 'error' if one.recorded else 'skipped')

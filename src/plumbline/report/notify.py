@@ -1,6 +1,7 @@
 '''Who is told that the state of a system has changed, and of what: a command of the site's, once for each change, not every night.
 
-The state of a system is what is wrong with it: metrics and tests that FAIL, subsystems, losses that last, and what could not be judged.
+The state of a system is what is wrong with it: metrics and tests that FAIL, subsystems, losses that last, and what could not be judged, as all
+of a session that was disturbed.
 It is kept in ``notified-SYSTEM.json`` beside the archive, as of the last session of which the command has taken the notice: one that it
 did not take is tried again by the next session.
 '''
@@ -25,7 +26,7 @@ def wrong(summary):
     '''(Name -> what is wrong with it, for a session; names of what is within its bounds).
 
     :arg summary: of :mod:`telemetry`.
-    :returns: two: dictionary name -> ``of`` (the question; ``tests``, ``history`` or ``session`` where it is no metric's), ``state`` (FAIL or
+    :returns: two: dictionary name -> ``of`` (the question; ``tests``, ``history`` or ``session`` where it is of none), ``state`` (FAIL or
         :data:`NOT_JUDGED`), ``reason``, ``maintainers``, and ``check`` of what was not measured; set of names.
     '''
     found, good = {}, set()
@@ -33,15 +34,20 @@ def wrong(summary):
     for one in summary['metrics']:
         where = ' '.join(filter(None, (one['test'], one['partition'], one['environment'], one['host'])))
         name = f"{where}: {one['metric'] or 'the test'}"
-        tests.setdefault((where, tuple(one['maintainers'])), []).append(one['verdict'])
+        tests.setdefault((where, tuple(one['maintainers'])), []).append((one['verdict'], one['sees']))
         if one['verdict'] == verdict.FAIL:
             found[name] = {'of': one['question'], 'state': verdict.FAIL, 'reason': one['reason'], 'maintainers': one['maintainers']}
         elif one['verdict'] in (verdict.PASS, verdict.KNOWN_ISSUE):
             good |= {name, f'{where}: the test'}
-    for (where, maintainers), rulings in tests.items():
-        if verdict.is_undecided(rulings) and verdict.FAIL not in rulings:
+    for (where, maintainers), judged in tests.items():
+        if verdict.is_undecided(judged) and all(ruling != verdict.FAIL for ruling, _ in judged):
             found[f'{where}: the test'] = {'of': 'tests', 'state': NOT_JUDGED, 'reason': 'its samples scatter too much, or its runs differ',
                                            'maintainers': list(maintainers)}
+    for one in summary['answers']:
+        if one['question'] == registry.MEASUREMENT and one['verdict'] == verdict.UNSTABLE:
+            found['the measurement'] = {'of': one['question'], 'state': NOT_JUDGED, 'reason': one['text'], 'maintainers': []}
+        elif one['question'] == registry.MEASUREMENT and one['verdict'] != verdict.FAIL:
+            good.add('the measurement')
     for one in summary['subsystems']:
         name = f"subsystem {one['subsystem']}: {one['of']}"
         if one['verdict'] in (verdict.FAIL, verdict.UNSTABLE):

@@ -5,8 +5,9 @@ import json
 import polars as pl
 from rich.text import Text
 
-from plumbline.analysis.lines import as_words
+from plumbline.analysis.answers import some
 from plumbline.model import grouping, quantity, registry, states
+from plumbline.model.parameters import as_words
 from plumbline.model.prediction import MOST_LOSS
 from plumbline.report.grid import grid
 from plumbline.sweep import ranking
@@ -108,8 +109,7 @@ def remarks(found):
         if check in found.lacking.get(node, ()):
             continue
         names = missing['name'].to_list()
-        more = f' and {len(names) - MOST} more' if len(names) > MOST else ''
-        yield (f"{node} lacks {', '.join(names[:MOST])}{more} of {as_words(check)}, which {missing['having'].max()} of "
+        yield (f"{node} lacks {some(names, MOST)} of {as_words(check)}, which {missing['having'].max()} of "
                f"{missing['peers'][0]} nodes have")
     better = ranked.better()
     if not better.is_empty():

@@ -211,10 +211,9 @@ def _subsystems(session, out):
             out.paragraph(one.reason)
     if session.changed:
         out.line(Text(f'Probably worse than before (one in {1 / DISCOVERY_RATE:.0f} of these is chance)', 'bold'))
-    for line in session.changed[: subsystems.MOST_NAMED]:
-        out.paragraph(f'{line.label} {line.metric}: {line.shown_value}, reference {line.shown_reference}', indent='  ', hanging='  ')
-    if len(session.changed) > subsystems.MOST_NAMED:
-        out.paragraph(f'and {len(session.changed) - subsystems.MOST_NAMED} more', indent='  ')
+    changed = [f'{line.label} {line.metric}: {line.shown_value}, reference {line.shown_reference}' for line in session.changed]
+    for told in quantity.at_most(changed, subsystems.MOST_NAMED):
+        out.paragraph(told, indent='  ', hanging='  ')
 
 
 def _counted(unjudged, out):

@@ -3,8 +3,7 @@
 import json
 import re
 
-from plumbline.analysis import lines
-from plumbline.model import quantity
+from plumbline.model import parameters, quantity
 from plumbline.model.safe_text import shown
 
 SCHEMA_VERSION = 2
@@ -49,7 +48,7 @@ def summary(session, losses=(), courses=()):
 
 def _metric(line):
     return {'partition': line.partition, 'environment': line.environ, 'host': line.hostname, 'check': line.check,
-            'test': lines.as_words(line.shown_test), 'metric': line.metric, 'question': line.question, 'subsystem': line.subsystem,
+            'test': parameters.as_words(line.shown_test), 'metric': line.metric, 'question': line.question, 'subsystem': line.subsystem,
             'value': _number(line.value), 'unit': line.unit, 'reference': _number(line.reference), 'low': _number(line.low),
             'high': _number(line.high), 'sees': _number(line.sees), 'verdict': line.verdict, 'reason': line.reason,
             'maintainers': line.detail.maintainers or []}

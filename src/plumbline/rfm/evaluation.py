@@ -169,6 +169,8 @@ def pooled(cases):
         return [case for case in known if states.same(case.state, state)]
 
     judged = [case for case in cases if not case.metric.unjudged] or cases
+    certain = [case for case in judged if not case.metric.doubt]
+    judged = certain if 2 * len(certain) > len(judged) else judged
     known = [case for case in judged if case.state is not None]
     chosen = max((fitting(case.state) for case in known), key=lambda same: sum(np.size(case.metric.samples) for case in same), default=judged)
     set_aside = sum(case.set_aside for case in chosen) + sum(
@@ -234,7 +236,9 @@ def _without_doubt(case):
     if case.reference_from not in baselines.SHIPPED or not (case.metric.doubt and case.leaf):
         return case
     (least, most), (low, high) = verdict.bounds(case.leaf), case.summary.interval
-    return case if least <= low and high <= most else replace(case, metric=replace(case.metric, unjudged=case.metric.doubt))
+    value, factor = case.summary.value, case.metric.explains
+    proved = (least <= low and high <= most) or value * factor < least or value > most * factor
+    return case if proved else replace(case, metric=replace(case.metric, unjudged=case.metric.doubt))
 
 
 def widths_of_references(cases):
@@ -321,6 +325,8 @@ def judged(case, widths=MappingProxyType({}), again=None):
         reason = f'not judged: {metric.unjudged}'
         if beyond := _beyond(case):     # the site has judged it: that it cannot be judged today is no silence
             ruling, reason = verdict.UNSTABLE, f'{reason}; {beyond}'
+    elif case.elsewhere and ruling in (verdict.NO_REFERENCE, verdict.PASS) and (worse := _worse_than_all(case, runs)):
+        ruling, reason = verdict.UNSTABLE, f'{_of_other_states(case)}; {worse}'
     elif ruling == verdict.NO_REFERENCE and case.elsewhere:
         reason = _of_other_states(case)
     elif ruling == verdict.PASS and case.unsteady:
@@ -339,8 +345,9 @@ def judged(case, widths=MappingProxyType({}), again=None):
             reason += f'; the known issue is gone, take its $xfail away: {ticket}'
     if metric.remark and (ruling in (verdict.FAIL, verdict.UNSTABLE) or metric.unjudged):
         reason += f': {metric.remark}'
-    if ruling in (verdict.FAIL, verdict.UNSTABLE) and states.is_the_hosts(case.state) and not case.is_of_system:
-        reason += f'; in the state {states.text(case.state)}'
+    state = states.text(case.state)
+    if ruling in (verdict.FAIL, verdict.UNSTABLE) and states.is_the_hosts(case.state) and not case.is_of_system and state not in reason:
+        reason += f'; in the state {state}'
     measured = Measured(
         name=metric.name, metric=metric.metric, subject=metric.subject,
         value=found.value, unit=metric.unit, samples=np.asarray(metric.samples).tolist(),
@@ -366,3 +373,14 @@ def _beyond(case):
 def _of_other_states(case):
     there = states.texts(one.state for one in case.elsewhere.references)
     return f'no reference of this state ({states.text(case.state)}); {case.elsewhere.file} has one of {there}'
+
+
+def _worse_than_all(case, runs):
+    '''How a metric, in each run, is worse than the bounds of every state that has a reference, by more than states differ; '' where it is not.'''
+    references, metric = case.elsewhere.references, case.metric
+    better, factor = registry.better(metric.metric), bounds.STATES_DIFFER if (metric.record or {}).get('ranks') == 1 else bounds.OF_RANKS
+    leaves = sorted((bounds.of_another_state(one.leaf, better, factor) for one in references), key=lambda leaf: better * leaf[0])
+    found = [verdict.judge_expected(run, leaf, metric.unit) for leaf in leaves for run in (case.summary, *runs)]
+    if any(one.known_issue for one in references) or any(ruling != verdict.FAIL for ruling, _ in found):
+        return ''
+    return f'more than {factor:g} times beyond the bounds of each: {found[0][1]}'

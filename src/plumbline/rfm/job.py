@@ -20,7 +20,7 @@ from plumbline.store import atomic
 
 #: What the job script writes after the program, with the exit code.  With
 #: ``general/trap_job_errors`` it has stopped before, at the first command that failed.
-ENDED = 'plumbline: the job ended with'
+EXIT_CODE = 'plumbline: exit code'
 
 #: Bytes that a program may print; ReFrame's own machine reads them.  A hundred records with a thousand samples each are 3 MB.
 LARGEST_OUTPUT = 2**28
@@ -131,7 +131,7 @@ class Job(RegressionTestPlugin):
     def echo_exit_code(self):
         '''From ``squeue`` ReFrame learns no exit code, and takes that for a failure.'''
         if self.current_partition.scheduler.registered_name == 'squeue':
-            self.postrun_cmds += [f'echo {ENDED} $?']
+            self.postrun_cmds += [f'echo {EXIT_CODE} $?']
 
     @run_before('run')
     def stop_at_first_error(self):
@@ -186,7 +186,7 @@ class Job(RegressionTestPlugin):
         '''
         if self.is_dry_run():
             return
-        if self.job.exitcode is None and f'{ENDED} 0' in self.output().splitlines():
+        if self.job.exitcode is None and f'{EXIT_CODE} 0' in self.output().splitlines():
             private.set_exit_code(self.job, 0)
         elif self.by_slurm() and (self.job.exitcode is None or self.job.state not in ('COMPLETED', 'FAILED')):
             code, why = job_state.how(self.job)

@@ -362,7 +362,8 @@ class Judging(OnNode):
         judged = self.plumbline.metrics or []
         for ruling in (verdict.FAIL, verdict.UNSTABLE):
             named = [f'{metric.name}: {metric.reason}' for metric in judged if metric.verdict == ruling]
-            tolerated = ruling == verdict.UNSTABLE and self.again is not None and not verdict.is_undecided(metric.verdict for metric in judged)
+            tolerated = ruling == verdict.UNSTABLE and self.again is not None and not verdict.is_undecided(
+                (metric.verdict, result.known(metric.sees)) for metric in judged)
             if named and not tolerated:
                 self.plumbline.failed_for = ruling
                 raise PerformanceError(f"{ruling}: {'; '.join(named)}")

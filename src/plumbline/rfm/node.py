@@ -9,7 +9,7 @@ from plumbline.system import cgroup, topology
 
 
 def allocation(partition):
-    '''What a job may use of a node: CPUs, how many of them a cgroup grants, memory in bytes; None for what is not known.
+    '''What a job may use of a node: CPUs, a cgroup's quota in CPUs, memory in bytes; None for what is not known.
 
     Of a partition with a scheduler it is what the topology job has found (:mod:`plumbline.system.topology_file`).
     '''

@@ -7,8 +7,33 @@ import sys
 import warnings
 from types import SimpleNamespace
 
+from reframe import VERSION
 from reframe.core import fields, logging, pipeline, variables
+from reframe.core.exceptions import ReframeError
 from reframe.core.warnings import ReframeDeprecationWarning
+
+#: The versions of ReFrame that all of this is tested with.  Later ones are not locked out: what one has no more is told in one line.
+TESTED = '4.10.0 and 4.10.4'
+
+
+def _lacks(what):
+    return f'ReFrame {VERSION} has no {what}, which Plumbline sets; versions known to work are {TESTED}'
+
+
+def _replace(module, path, made):
+    '''Put what is made of a function of ReFrame's in its place.'''
+    *owners, name = path.split('.')
+    try:
+        owner = functools.reduce(getattr, owners, module)
+        setattr(owner, name, made(getattr(owner, name)))
+    except AttributeError:      # of an exception ReFrame makes a warning here, for each test
+        sys.exit(f"plumbline: {_lacks(f'{module.__name__}.{path}')}")
+
+
+def _demand(its, name):
+    '''Refuse to set what ReFrame would never read: a job that failed might pass.'''
+    if not hasattr(its, name):
+        raise ReframeError(_lacks(f'{type(its).__name__}.{name}'))
 
 
 def _unless_ignored(warn):
@@ -20,8 +45,9 @@ def _unless_ignored(warn):
     return told
 
 
-for _module in (fields, variables):     # 2.5 s until all our tests are loaded without it, 1.4 s with it
-    _module.user_deprecation_warning = _unless_ignored(_module.user_deprecation_warning)
+for _module in (fields, variables):     # 2.5 s until all our tests are loaded without it, 1.4 s with it: no version is refused for this
+    if hasattr(_module, 'user_deprecation_warning'):
+        _replace(_module, 'user_deprecation_warning', _unless_ignored)
 
 
 def _as_if_run(check_sanity):
@@ -29,6 +55,7 @@ def _as_if_run(check_sanity):
     before if its compiler did.  Suites are full of such tests.'''
     @functools.wraps(check_sanity)
     def checked(test):
+        _demand(test, '_job')
         test._job = SimpleNamespace(exitcode=0)
         try:
             check_sanity(test)
@@ -37,7 +64,7 @@ def _as_if_run(check_sanity):
     return checked
 
 
-pipeline.CompileOnlyRegressionTest.check_sanity = _as_if_run(pipeline.CompileOnlyRegressionTest.check_sanity)
+_replace(pipeline, 'CompileOnlyRegressionTest.check_sanity', _as_if_run)
 
 
 def references_of(text):
@@ -66,16 +93,18 @@ def _taking_text(set_reference):
     return taken
 
 
-pipeline._ReferenceDictField.__set__ = _taking_text(pipeline._ReferenceDictField.__set__)
+_replace(pipeline, '_ReferenceDictField.__set__', _taking_text)
 
 
 def set_nodes(job, nodes):
     '''Say which nodes a job ran on, where ReFrame knows the machine by another name.'''
+    _demand(job, '_nodelist')
     job._nodelist = nodes
 
 
 def set_exit_code(job, code):
     '''Say how a job ended, where ReFrame did not learn it from the scheduler; its own sanity check goes by it.'''
+    _demand(job, '_exitcode')
     job._exitcode = code
 
 
@@ -98,4 +127,4 @@ def _without_samples(process):
     return lean
 
 
-logging.LoggerAdapter.process = _without_samples(logging.LoggerAdapter.process)
+_replace(logging, 'LoggerAdapter.process', _without_samples)

@@ -17,7 +17,7 @@ from plumbline.errors import PlumblineError
 from plumbline.model import environment_errors
 from plumbline.rfm import build_cache
 from plumbline.rfm.capacity import MeasuredCaches
-from plumbline.rfm.job import ENDED, Job
+from plumbline.rfm.job import EXIT_CODE, Job
 from plumbline.rfm.node import cores_of
 from plumbline.scheduler import job_state
 from plumbline.settings import ROOT
@@ -59,7 +59,7 @@ class built_programs(rfm.RegressionTest, Job, special=True):      # type: ignore
             #: The :class:`plumbline.system.spack.Locked` that has the programs; None where CMake builds them.
             self.spack = spack.locked(self.current_environ)
         except PlumblineError as error:
-            raise self._broken(str(error)) from None
+            raise self._build_error(str(error)) from None
         if self.spack:
             self.build_system = 'Spack'
             self.build_system.environment = str(self.spack.folder)
@@ -95,7 +95,7 @@ class built_programs(rfm.RegressionTest, Job, special=True):      # type: ignore
 
     @run_before('compile', always_last=True)
     def report_end_of_build(self):
-        self.postbuild_cmds += [f'echo {ENDED} 0']
+        self.postbuild_cmds += [f'echo {EXIT_CODE} 0']
 
     @run_before('compile', always_last=True)
     def build_once(self):
@@ -109,22 +109,22 @@ class built_programs(rfm.RegressionTest, Job, special=True):      # type: ignore
         self.write_file(build_cache.REQUEST, json.dumps(request))
         fetch, publish = (shlex.join([sys.executable, '-I', '-m', 'plumbline.rfm.build_cache', verb, settings.BUILDS])
                           for verb in ('fetch', 'publish'))
-        self.prebuild_cmds += [f'{fetch} && echo {ENDED} 0 && exit']
+        self.prebuild_cmds += [f'{fetch} && echo {EXIT_CODE} 0 && exit']
         self.postbuild_cmds += [f'{publish} || echo plumbline: the next ones have to build for themselves >&2']
 
     def compile_wait(self):
         '''ReFrame says no more of a build that failed than its exit code, and of one of ``squeue`` not even that.'''
         with contextlib.suppress(BuildError):
             super().compile_wait()
-            if self.is_dry_run() or f'{ENDED} 0' in self.output(job=self.build_job).splitlines():
+            if self.is_dry_run() or f'{EXIT_CODE} 0' in self.output(job=self.build_job).splitlines():
                 return
         why = job_state.how(self.build_job)[1] if self.by_slurm() else None
         said = self.output('stderr', self.build_job) + self.output(job=self.build_job)
         if why := why or atomic.no_room(self.stagedir, said):
             raise BuildError(why)
-        raise self._broken(self.spack.not_installed(said) if self.spack else environment_errors.cause(said, self.current_environ.modules))
+        raise self._build_error(self.spack.not_installed(said) if self.spack else environment_errors.cause(said, self.current_environ.modules))
 
-    def _broken(self, cause):
+    def _build_error(self, cause):
         self.environment_error = cause
         return BuildError(environment_errors.sentence(self.current_environ.name, self.current_partition.fullname, cause))
 

@@ -29,7 +29,7 @@ _SCRIPT = '''\
 # Plumbline's mode {mode}: {about}; about {minutes} minutes on four cores.
 # A login shell, so that the commands of modules are there.  Written by: {command}
 # Set where that was written, and not kept: {left}
-# Exit code: 0 healthy, 1 a verdict is FAIL, 2 nothing was measured, 3 a test could not be judged, 75 the run before has not ended.
+# Exit code: 0 healthy, 1 a verdict is FAIL, 2 nothing was measured, 3 something could not be judged, 75 the run before has not ended.
 unset "${{!SLURM_@}}"       # of the job of scrontab: srun would take them for options
 umask 027
 {exports}

@@ -79,7 +79,7 @@ def _published(simulated, where, application, folder, sensitivity):
                 yield f'{name:28} {source:18} {value:14} {_told(one)}'
 
 
-def answer(path, application, processes, latency, size, iterations, published, sensitivity=False, folder=program.FOLDER):
+def answer(path, application, processes, latency, size, iterations, published, sensitivity=False):
     '''The lines of the answer, as they come.
 
     :arg path: network file.
@@ -97,8 +97,8 @@ def answer(path, application, processes, latency, size, iterations, published, s
     where.rate_of(application)
     counts = processes_of(processes)
     latencies = latencies_of(latency, where.latency) if latency else [where.latency]
-    simulated = program.build(folder / 'build')
-    stage = folder / 'stage'
+    simulated = program.build(program.FOLDER / 'build')
+    stage = program.FOLDER / 'stage'
     shutil.rmtree(stage, ignore_errors=True)
     if published:
         yield from _published(simulated, where, application, stage, sensitivity)

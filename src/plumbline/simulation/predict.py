@@ -14,7 +14,7 @@ from plumbline.simulation import network, program, study
 PREFIX = '{"predicted":'
 
 
-def prediction(path, application, most, folder='.'):
+def prediction(path, application, most):
     '''The object of the line.
 
     :arg path: network file; :arg most: processes, at most.
@@ -24,7 +24,7 @@ def prediction(path, application, most, folder='.'):
     if reason := program.missing():
         return {'predicted': application, 'missing': reason}
     where = network.load(path)
-    fitted, cells = study.predict(program.build(f'{folder}/build'), where, application, folder, most)
+    fitted, cells = study.predict(program.build('build'), where, application, '.', most)
     return {'predicted': application, 'source': study.source_of(application), 'compute_rate': where.rate_of(application),
             'calibration': dataclasses.asdict(fitted), 'cells': cells.to_dicts(), 'falls': study.falls(cells)}
 

@@ -110,7 +110,7 @@ class Calibration:
     percent: float
 
 
-def calibrate(simulated, network, application, processes, target, folder, size='A', iterations=None):
+def calibrate(simulated, network, application, processes, target, folder, size='A'):
     '''The overhead per message with which one cell comes out as it was measured.
 
     The compute rate stays that of the network file.
@@ -124,7 +124,7 @@ def calibrate(simulated, network, application, processes, target, folder, size='
     def percent(overhead):
         if overhead not in known:
             known[overhead] = program.run(simulated, network.changed(overhead=overhead), application, processes,
-                                          Path(folder) / f'fit-{len(known)}', size, iterations).percent
+                                          Path(folder) / f'fit-{len(known)}', size).percent
         return known[overhead]
 
     try:

@@ -11,13 +11,14 @@ import io
 import json
 import re
 import sys
+import time
 from pathlib import Path
 from typing import Any, TypeVar
 
 import polars as pl
 
 from plumbline.errors import PlumblineError
-from plumbline.model import quantity
+from plumbline.model import quantity, stamp
 from plumbline.model.safe_text import masked
 from plumbline.store import atomic, former, run_reports
 from plumbline.store.archive_rows import session_rows
@@ -103,20 +104,19 @@ ROWS = 4096
 #: Of a session that is dated ahead of now.
 AHEAD = 'began in the future: the clock of the host that ran ReFrame was wrong, or this one is'
 
-#: Clocks of a site may differ by so much.
-_CLOCKS = datetime.timedelta(days=1)
+#: Clocks of a site may differ by so much, seconds.
+_CLOCKS = 24 * 3600
 
 
 def session_name(report: dict) -> str:
     '''``20261121T093621Z-ad190cfc``: start in UTC and the first digits of ReFrame's UUID.'''
     info = report['session_info']
-    started = _started(info)
-    return f"{started:%Y%m%dT%H%M%SZ}-{info['uuid'][:8]}"
+    return f"{stamp.of(info['time_start_unix'])}-{info['uuid'][:8]}"
 
 
 def is_ahead(session: str) -> bool:
     '''Whether a session began in the future, by its name: one of the two clocks is, or was, wrong.'''
-    return session > f'{datetime.datetime.now(datetime.timezone.utc) + _CLOCKS:%Y%m%dT%H%M%SZ}'
+    return session > stamp.of(time.time() + _CLOCKS)
 
 
 def present(files: list[Path], say: bool = False) -> list[Path]:
@@ -157,9 +157,9 @@ def frame_of(report: dict) -> pl.DataFrame:
     return pl.DataFrame([{column: row.get(column) for column in SCHEMA} for row in rows], schema=SCHEMA)
 
 
-def archive(run_report_path: str | Path, root: str | Path, largest: int = run_reports.LARGEST_REPORT) -> Path:
+def archive(run_report_path: str | Path, root: str | Path) -> Path:
     ''':func:`read` one run report, and :func:`write` it: the same report again replaces its file by the same content.'''
-    return write(read(run_report_path, largest=largest), root)
+    return write(read(run_report_path), root)
 
 
 def write(frame: pl.DataFrame, root: str | Path) -> Path:

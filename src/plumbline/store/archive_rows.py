@@ -161,7 +161,7 @@ def _end_row(case: dict, result: Result, wrong: str | None, metrics: list[dict],
     '''The row of a test case that its metrics do not give, or :obj:`None`.
 
     ``failed`` holds the unique names of all test cases that did not pass, for the reason of those
-    that depended on them; ``told`` is the verdict, the reason and the cause of a case whose environment is broken.
+    that depended on them; ``told`` is the verdict, the reason and the cause of a case that failed for an environment error.
     '''
     end = case['result']
     if told:
@@ -191,6 +191,8 @@ def _end_row(case: dict, result: Result, wrong: str | None, metrics: list[dict],
         reason = f"{case['fail_phase']}: {first_line(case['fail_reason'])}"
     else:
         reason = _OTHER_ENDS.get(end, f'ReFrame ended it with result {end!r}')
+    if end == 'abort':
+        reason += '; the session was broken off: what had not begun is in no run report'
     doubted = result.failed_for == verdict.UNSTABLE and not _judged_as_failed(case)     # by a first run that this one says nothing of
     return {'verdict': verdict.UNSTABLE if doubted else verdict.FAIL, 'reason': reason}
 
@@ -223,7 +225,7 @@ def case_rows(case: dict, run: int, failed: Collection[str] = frozenset(), told:
     :arg case: entry of ``testcases``.
     :arg run: the index of its run.
     :arg failed: unique names of the test cases that did not pass.
-    :arg told: verdict, reason and cause, where its environment is broken.
+    :arg told: verdict, reason and cause, where it failed for an environment error.
     :arg ours: unique names of what is not of another suite.
     :returns: a list of dictionaries, never empty.
     '''

@@ -20,8 +20,8 @@ _ALL = re.compile('all (?:in|of|at) (.+)')
 _NOTED = {'caches': re.compile('(?!.* all of )L[123]: .* ours'), 'parameter': re.compile(r'\w+ = \d+'),
           'splitting': re.compile('(?:source|memory) size: .*')}
 
-#: What a broken environment was, in ReFrame's ``fail_reason``.
-_BROKEN = re.compile(r'environment \S+ on \S+ is broken: (.+)')
+#: What an environment error was, in ReFrame's ``fail_reason``.
+_ENVIRONMENT_ERROR = re.compile(r'environment \S+ on \S+ is broken: (.+)')
 
 #: Symptom -> what a test's failure was, and what was left out: no groups, for Polars and :mod:`re`.
 _SYMPTOMS = {'misplaced': 'was placed on CPU .* but ran on CPU |ran on CPU .*, asked for CPU ', 'not_as_expected': 'node .* is not as expected: ',
@@ -34,8 +34,8 @@ _LEFT_OUT = {'too_few_cpus': 'needs? .*CPUs|one CPU|CPUs is one', 'not_warm': 'p
 def case(found: dict) -> dict:
     '''A test case of ReFrame's run report, with what is data today and stood in its ``fail_reason``.'''
     reason, left = str(found.get('fail_reason') or ''), found.get('plumbline')
-    if 'environment_error' not in found and (broken := _BROKEN.search(reason)):
-        found = found | {'environment_error': broken[1]}
+    if 'environment_error' not in found and (error := _ENVIRONMENT_ERROR.search(reason)):
+        found = found | {'environment_error': error[1]}
     if isinstance(left, dict) and 'symptom' not in left and (symptom := _symptom(_SYMPTOMS, reason)):
         found = found | {'plumbline': left | {'symptom': symptom}}
     return found

@@ -59,8 +59,8 @@ def sweep(
     '''The same checks on every node of a partition, one job for each: which are missing, which are outliers.
 
     Exit code: 0 all measured and none an outlier; 1 a node is missing, an outlier or has less than its peers, or its own report ends with 1; 2
-    nothing measured; 3 a node's own report ends with 3, or three nodes and more could not be ranked.  Nodes that the sweep's own limits
-    skip (--node-hours, --scavenge) are named, and are not missing.'''
+    nothing measured; 3 a node's own report ends with 3, or a node could not be ranked in a whole subsystem, where three and more were measured.
+    Nodes that the sweep's own limits skip (--node-hours, --scavenge) are named, and are not missing.'''
     from plumbline.nodes import proposals
     from plumbline.sweep import node as job, outliers, plan as plans, results, state
     from plumbline.sweep.confirm import prepare
@@ -116,15 +116,19 @@ def sweep(
         _run(again, pace, work.name)
     status = _end(work)
     ranked, failed = show(work.folder, racks, switches) if status != 2 else (None, False)
-    status = _status(work, status, ranked and ranked.exit_status)
+    status = _status(work, status, ranked and _of_ranking(ranked))
     failed |= _failed(proposals.follow_up(work, ranked))
     raise typer.Exit(status or (2 if failed else 0))
 
 
 def _status(work, status, ranked):
-    '''The exit code of a sweep: 1 and 2 go before 3, which is that three nodes or more could not be ranked, or that of the report of one.'''
+    '''The exit code of a sweep: 1 and 2 go before 3, which is that of the ranking, of three nodes or more without one, or of the report of a node.'''
     own = [node.status for node in work.nodes.values() if node.measured]
-    return status or (1 if ranked == 1 else 3 if 3 in own or (ranked == 2 and len(own) > 2) else 0)
+    return status or (1 if ranked == 1 else 3 if 3 in (*own, ranked) or (ranked == 2 and len(own) > 2) else 0)
+
+
+def _of_ranking(found):
+    return found.exit_status or (3 if found.unjudged else 0)
 
 
 def _failed(lines):
@@ -154,11 +158,11 @@ def rank(
     '''Which nodes of a sweep are outliers, again: from what they have measured.
 
     Exit code: 0 none is; 1 some are, have less than their peers or lack a test or a part of one, or the nodes are of two sorts;
-    2 nothing could be ranked, or no file could be written to its folder.'''
+    2 nothing could be ranked, or no file could be written to its folder; 3 a node could not be ranked in a whole subsystem.'''
     from plumbline.sweep import results
     folder = Path(sweep) if Path(sweep, 'sweep.json').exists() else results.SWEEPS / sweep
     found, failed = show(folder, racks, switches)
-    raise typer.Exit(found.exit_status or (2 if failed else 0))
+    raise typer.Exit(_of_ranking(found) or (2 if failed else 0))
 
 
 def show(folder, racks, switches):
@@ -166,9 +170,15 @@ def show(folder, racks, switches):
     from rich.console import Console
 
     from plumbline.report import outliers as report, sweep_page
-    from plumbline.sweep import outliers, scatter
+    from plumbline.sweep import outliers, ranking, scatter
+    from plumbline.sweep.slurm import folded
     found = outliers.look(folder, racks, switches)
     report.render(found, Console(width=None if sys.stdout.isatty() else 120))
+    for scores, nodes in by_key(('; '.join(its), node) for node, its in found.unjudged.items()).items():
+        _say(f'not judged, since fewer than {ranking.FEWEST} nodes are peers in it: {folded(nodes)}: {scores}')
+    if found.of_both:
+        _say('not used are the scores of sweeps that an older version ranked, rates and ratios in one; plumbline rank of each tells them apart: '
+             f"{', '.join(found.of_both)}")
 
     def written():
         scatter.keep(Path(folder), found.frame, found.ranked)

@@ -33,6 +33,7 @@ class Findings:
     :attr earlier: how many sweeps before it say how nodes scatter.
     :attr lacking: node -> test -> :class:`lacking.Lack`.
     :attr rules: node -> rules of ``data/diagnosis.yaml`` that an outlier, or a node that lacks something, shows.
+    :attr of_both: :func:`ranking.of_both`.
     '''
     name: str
     nodes: dict
@@ -44,6 +45,7 @@ class Findings:
     earlier: int = 0
     lacking: dict = field(default_factory=dict)
     rules: dict = field(default_factory=dict)
+    of_both: list = field(default_factory=list)
 
     def test(self, row):
         '''A row's test as people read it, with the environment where there are several.'''
@@ -102,6 +104,11 @@ class Findings:
         return found
 
     @property
+    def unjudged(self):
+        '''Node -> the scores of subsystems that it has metrics of and is ranked in none; empty where fewer nodes were measured than can be ranked.'''
+        return self.ranked.unranked if len(self.nodes) - len(self.unmeasured) >= ranking.FEWEST else {}
+
+    @property
     def drain(self):
         '''For each metric that is worst on some nodes the command that takes them out of service: shown, never run.'''
         worst = self._not_cleared.unique('node', keep='first', maintain_order=True).with_columns(what=WHAT)
@@ -147,7 +154,8 @@ def look(folder, racks=None, switches=None):
     sweep, frame = state.load(folder), results.frame(folder)
     earlier, sweeps = scatter.before(sweep.folder)
     in_states = scatter.in_states_before(sweep.folder)
-    ranked = ranking.rank(frame, earlier, scatter.scores_before(sweep.folder), in_states)
+    scores = scatter.scores_before(sweep.folder)
+    ranked = ranking.rank(frame, earlier, scores, in_states)
     odd = pl.concat([ranked.outliers(), ranked.suspects()], how='diagonal_relaxed')
     again = sweep.folder / AGAIN
     measured_again = results.frame(again) if (again / 'sweep.json').exists() else frame.clear()
@@ -167,7 +175,7 @@ def look(folder, racks=None, switches=None):
         for test, lack in tests.items():
             if reason := lacking.why(rows, test, lack):
                 lacks.setdefault(name, {})[test] = replace(lack, why=reason)
-    return Findings(sweep.name, sweep.nodes, frame, ranked, odd, texts, where, sweeps, lacks, rules)
+    return Findings(sweep.name, sweep.nodes, frame, ranked, odd, texts, where, sweeps, lacks, rules, ranking.of_both(scores))
 
 
 def placed(nodes, racks, switches):

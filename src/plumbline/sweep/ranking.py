@@ -12,10 +12,10 @@ hide it.  Of a handful of nodes two may agree by chance, and MAD with them; it i
 (:func:`plumbline.model.prediction.learnt`), and by what the same metric scattered by in earlier sweeps, as far as the caller gives that.
 The scale is never less than what the node's own interval says.
 
-The score of a subsystem is the weighted mean of the logarithms of its metrics over their medians, a loss below 0; it is compared
-with those of the peers like a metric, so that what it scatters by is measured.  Twenty metrics that agree are no accident, though
-each stays within its noise.  A node is an outlier by an improbability that is divided among all nodes and metrics, or all nodes
-and subsystems (Holm).
+The score of a subsystem's rates and times, or of its shares and ratios, is the weighted mean of the logarithms of these metrics over their
+medians, a loss below 0; it is compared with those of the peers like a metric, so that what it scatters by is measured.  Twenty metrics that
+agree are no accident, though each stays within its noise; but a slow node keeps its ratios, so one score is never of both.  A node is an
+outlier by an improbability that is divided among all nodes and metrics, or all nodes and scores (Holm).
 
 Nodes differ for good, and that hides a loss from their fellows.  Where earlier sweeps have kept the scores of the nodes, each is also
 held against its own (:func:`newly`): what is left of a score without the node's median score before is compared with what is left of its
@@ -54,6 +54,11 @@ _METRICS, _SHARES = (1.0, 6.0), (4.0, 10.0)
 #: Names with a better side.  Others say what a node is, not how fast.
 BETTER = {name: entry.better for name, entry in registry.METRICS.items() if entry.better != registry.NEITHER}
 
+#: Of a frame's rows the score that each counts in, e.g. ``L2, rates and times``; null where it counts in none.
+_SCORE = pl.when(pl.col('subsystem') != registry.NO_MACHINE).then(pl.concat_str(
+    pl.col('subsystem').cast(pl.String), pl.col('metric').replace_strict({name: subsystems.kind(name) for name in BETTER}, return_dtype=pl.String),
+    separator=', ')).cast(pl.Categorical())
+
 #: Degrees of freedom that earlier sweeps are worth at most: they share nodes and moods, and a metric scatters otherwise another day.
 #: Where it did, by a factor that scatters by 1.35, 13 named a node in 10 % of the sweeps of 8 equal nodes, these in none of 72.
 MOST_EARLIER = 3.0
@@ -64,7 +69,7 @@ SCATTER = pl.Schema({**dict.fromkeys(METRIC, pl.String), 'variance': pl.Float64,
 #: Of sweeps of equal nodes so many at most measure some of them again, since a node seems to be worse than it was.
 SUSPECTS_RATE = 0.3
 
-#: What sweeps keep of the scores of nodes, for those after them.
+#: What sweeps keep of the scores of nodes, for those after them: ``check`` as of :attr:`Ranking.scores`.
 SCORES = pl.Schema({**dict.fromkeys([*PEERS, 'check', 'node'], pl.String), 'members': pl.Int64, 'value': pl.Float64})
 
 _RANKED: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -78,12 +83,12 @@ _RANKED: dict[str, pl.DataType | type[pl.DataType]] = {
 class Ranking:
     '''Tables with the columns :data:`PEERS` and more.
 
-    :attr rows: one for each value that was ranked: those of the frame, ``there`` (what it is in the state of its peers over what it is in its
-        own: :func:`peers.groups`), ``peers`` (how many nodes have the metric, this one included), ``median`` (of the others, in ``unit``, in
-        this state), ``scale`` (relative), ``deviation``, ``off`` (value / median - 1), ``bad`` (deviation, positive on the bad side),
-        ``freedom``, ``chance`` (of a value as bad), ``sees`` (the loss that would have been seen with 95 %), ``odd`` (an outlier),
-        ``outlier_better`` (on the good side), ``rank`` (1 is the best).
-    :attr scores: the same of the subsystems: ``check`` is the subsystem, ``name`` is ``score``, ``members`` how many metrics;
+    :attr rows: one for each value that was ranked: those of the frame, where ``subsystem`` is the score that it counts in (``L2, rates and
+        times``), ``there`` (what it is in the state of its peers over what it is in its own: :func:`peers.groups`), ``peers`` (how many nodes have
+        the metric, this one included), ``median`` (of the others, in ``unit``, in this state), ``scale`` (relative), ``deviation``, ``off`` (value
+        / median - 1), ``bad`` (deviation, positive on the bad side), ``freedom``, ``chance`` (of a value as bad), ``sees`` (the loss that would
+        have been seen with 95 %), ``odd`` (an outlier), ``outlier_better`` (on the good side), ``rank`` (1 is the best).
+    :attr scores: the same of the subsystems: ``check`` is which (``L2, rates and times``), ``name`` is ``score``, ``members`` how many metrics;
         ``value`` is 1 for a node like the median one, less for a worse one.
     :attr newly: scores against those that the same nodes had in earlier sweeps: columns as of the scores, and ``sweeps`` (how many);
         ``median`` is what the node would have.
@@ -94,6 +99,8 @@ class Ranking:
         ``metric``, ``having``, ``peers``.
     :attr unlike: nodes that are not ranked in a metric of caches, since too few have the same working set: their names.
     :attr apart: node -> (state, how many metrics): those that it is not ranked in, since too few nodes were in that state of the host.
+    :attr unranked: node -> the scores of which it has metrics and is ranked in none, for want of peers; not the shares and ratios of a subsystem
+        whose rates and times are ranked.
     '''
     rows: pl.DataFrame
     scores: pl.DataFrame
@@ -103,6 +110,7 @@ class Ranking:
     newly: pl.DataFrame
     unlike: list
     apart: dict
+    unranked: dict
 
     def of_all(self, some):
         '''Scores and rows in one table.
@@ -143,14 +151,21 @@ def rank(frame, earlier=None, before=None, in_states=None):
     :returns: :class:`Ranking`.
     '''
     known = frame.filter(pl.col('value').is_finite() & pl.col('metric').is_in(list(BETTER)))
-    known = known.with_columns(better=pl.col('metric').replace_strict(BETTER, return_dtype=pl.Int8))
+    known = known.with_columns(better=pl.col('metric').replace_strict(BETTER, return_dtype=pl.Int8), subsystem=_SCORE)
     few, unlike, (groups, alone) = _few(known), _unlike(known), peers.groups(known, in_states or peers.Before())
-    known_scatter = _pooled(earlier)
+    known_scatter, measured = _pooled(earlier), _parts(known)
     del known       # the parts are copies
-    rows = _judged(groups, 'noise', subsystems.METRICS_RATE, lambda noise, _: prediction.PRIORS[registry.kind_of(noise)], known_scatter)
-    scores = _judged(_scores(rows), None, subsystems.SUBSYSTEMS_RATE, _of_members, known_scatter)
+    rows = _judged(groups, subsystems.METRICS_RATE, lambda noise, _: prediction.PRIORS[registry.kind_of(noise)], known_scatter)
+    scores = _judged(_scores(rows), subsystems.SUBSYSTEMS_RATE, _of_members, known_scatter)
     apart = {node: (states[0], len(states)) for node, states in by_key((row['node'], row['state']) for row in alone).items()}
-    return Ranking(rows, scores, few, _divided(rows), _lacking(frame), newly(scores, before), unlike, apart)
+    ranked = {(node, one) for node, part in _parts(rows) for one in (part, part.replace(subsystems.RATES, subsystems.SHARES))}
+    unranked = by_key(pair for pair in measured if pair not in ranked)
+    return Ranking(rows, scores, few, _divided(rows), _lacking(frame), newly(scores, before), unlike, apart, unranked)
+
+
+def _parts(rows):
+    '''(node, score) for each score that a node has a metric of, above 0.'''
+    return rows.lazy().filter(pl.col('value') > 0).select('node', 'subsystem').drop_nulls().unique(maintain_order=True).collect().rows()
 
 
 def _of_members(_, scores):
@@ -180,8 +195,17 @@ def newly(scores, before):
     scatter = around.group_by(*test, 'sweep').agg(
         variance=(MAD_TO_SIGMA * (left - left.median()).abs().median())**2 * _small(n) * (1 + np.pi / 2 / h) * h / (h - 1),
         freedom=mad_freedom(1) * n, nodes=n).filter(pl.col('nodes') >= FEWEST).with_columns(name=pl.lit('score'))
-    ranked = _judged(groups, None, SUSPECTS_RATE, _of_members, _pooled(scatter))
+    ranked = _judged(groups, SUSPECTS_RATE, _of_members, _pooled(scatter))
     return ranked.with_columns(value=pl.col('value') * pl.col('before').exp(), median=pl.col('median') * pl.col('before').exp())
+
+
+def of_both(before):
+    '''The sweeps before whose scores do not tell rates from ratios, and so say nothing of today's: their names.
+
+    :arg before: as of :func:`rank`.
+    '''
+    told = pl.any_horizontal(pl.col('check').str.ends_with(f', {kind}') for kind in (subsystems.RATES, subsystems.SHARES))
+    return [] if before is None else before.filter(~told)['sweep'].unique().sort().to_list()
 
 
 def _pooled(earlier):
@@ -197,20 +221,18 @@ def _pooled(earlier):
     return {tuple(key): found for *key, found in zip(*(rows[name] for name in METRIC), zip(rows['variance'], rows['freedom']))}
 
 
-def _judged(groups, by, rate, default, earlier):
+def _judged(groups, rate, default, earlier):
     '''What peers say of each value; a table.
 
-    :arg groups: tables, each of one metric of nodes in one state.
-    :arg by: column of the class of noise; None: all scatter alike, relative to the column ``most``, and at most like it.
+    :arg groups: tables, each of one metric of nodes in one state; those of one ``noise`` scatter alike, scores relative to the column ``most``,
+        and at most like it.
     :arg rate: of false alarms, for all values.
     :arg default: function of the class and its tables: what is believed of a scatter where too few metrics say.
     :arg earlier: of :func:`_pooled`.
     '''
     if not groups:
         return pl.DataFrame(schema=_RANKED)
-    alike: dict[str | None, list[pl.DataFrame]] = {}
-    for group in groups:
-        alike.setdefault(group[by][0] if by else None, []).append(_against_peers(group))
+    alike = by_key((group['noise'][0], _against_peers(group)) for group in groups)
     rows = pl.concat([_moderated(tables, default(noise, tables), earlier) for noise, tables in alike.items()])
     count, better = rows.height, pl.col('better')
     deviation = (pl.col('x') - (pl.col('median') * pl.col('there')).log()) / pl.col('scale')
@@ -277,10 +299,10 @@ def _moderated(tables, default, earlier):
 
 
 def _scores(rows):
-    '''Tables of the scores of subsystems, ready to be compared.  Weights are one over the variance, as far as one metric does not
+    '''Tables of the scores, ready to be compared.  Weights are one over the variance, as far as one metric does not
     outweigh all others: a weight is at most that of the median.'''
     part, weight, text = [*PEERS, 'subsystem'], pl.col('usual')**-2, rows.schema['name']
-    known = rows.select(*part, 'node', 'change', 'usual', 'freedom').filter(pl.col('subsystem') != registry.NO_MACHINE)
+    known = rows.select(*part, 'node', 'change', 'usual', 'freedom').drop_nulls('subsystem')
     if known.is_empty():
         return []
     known = known.with_columns(weight=pl.min_horizontal(weight, weight.median().over(part)))
@@ -288,8 +310,9 @@ def _scores(rows):
     scores = known.group_by(*part, 'node', maintain_order=True).agg(
         value=mean['change'].exp(), spread_of_all=mean['usual'], members=pl.len(), freedom_of_members=pl.col('freedom').min())
     scores = scores.with_columns(
-        check='subsystem', name=pl.lit('score', text), metric=pl.lit('score', text), unit=pl.lit('1', text), better=pl.lit(1, dtype=pl.Int8),
-        there=pl.lit(1.0), error=pl.lit(0.0), most=pl.col('spread_of_all').median().over(part)).drop('spread_of_all')
+        check='subsystem', noise=pl.col('subsystem').cast(pl.String).str.split(', ').list.last().cast(text), name=pl.lit('score', text),
+        metric=pl.lit('score', text), unit=pl.lit('1', text), better=pl.lit(1, dtype=pl.Int8), there=pl.lit(1.0), error=pl.lit(0.0),
+        most=pl.col('spread_of_all').median().over(part)).drop('spread_of_all')
     return [group for group in scores.partition_by(part, maintain_order=True) if group.height >= FEWEST]
 
 

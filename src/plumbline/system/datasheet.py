@@ -4,7 +4,8 @@ The machine file is YAML (``schemas/machine.json``)::
 
   schema: 1
   microarchitecture: zen4                       # optional: archspec's name; of another the file says nothing
-  memory: {channels: 16, transfer_rate: 4800, bytes_per_transfer: 8, source: ...}   # MT/s; optional most: 170600, MB/s
+  memory: {channels: 16, transfer_rate: 4800, bytes_per_transfer: 8, source: ...}   # MT/s; optional most: 170600, MB/s, and
+                                                                                    # configured: 4400, MT/s, where that is less
   core: {clock: 3.8, clock_source: ..., load_bytes_per_cycle: 128,                  # GHz
          store_bytes_per_cycle: 64, source: ...}
   levels:                                       # optional, per core
@@ -17,6 +18,7 @@ nothing.
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 from plumbline import schemas
@@ -157,21 +159,28 @@ def memory_from_dmi(text):
 
     Channels with a module are counted, where the names of the slots tell socket and channel.  A name such as ``A1`` does not: the letter is a channel
     on one board and a socket on another.  ``source`` says how many channels there are in all: on a node that lacks a module the count is too low for
-    a file that is meant for all nodes of its kind.
+    a file that is meant for all nodes of its kind, and which sockets have fewer than others.
+
+    Modules that are configured for less than they are rated at may have a low profile in the BIOS, or a processor or a second module in their channel
+    that allows no more: the tables do not tell.  The rated speed makes the peak, and ``configured`` is beside it: a memory that is too slow for
+    the rated one and not for the configured one is neither a PASS nor a FAIL, until somebody has written which of them was bought.
 
     :arg text: the output.
-    :returns: dictionary ``channels``, ``transfer_rate``, ``bytes_per_transfer``, ``source``.
+    :returns: dictionary ``channels``, ``transfer_rate``, ``bytes_per_transfer``, ``source``, and ``configured`` where that is less.
     '''
     slots = memory_slots(text)
     modules = [slot for slot in slots if slot['populated']]
     channels = {_channel(slot) for slot in modules}
-    speeds = {slot['speed'] for slot in modules}
+    speeds, rated = ({slot[key] for slot in modules} for key in ('speed', 'rated'))
     known = modules and None not in channels
     note = f'dmidecode: {len(modules)} modules'
     if known:
         # A channel without a module may be one whose module is broken: somebody should see it.
         there = {_channel(slot) for slot in slots} - {None}
         note += f' in {len(channels)} of {len(there)} channels'
+        of_socket = Counter(socket.strip(' _-') for socket, _ in channels)
+        if len({*of_socket.values()}) > 1:
+            note += f" ({', '.join(f'{count} of {socket}' for socket, count in sorted(of_socket.items()))})"
     else:
         name = next((slot['locator'] for slot in modules if _channel(slot) is None), 'none')
         note += f"; a slot's name such as {name!r} does not tell its channel"
@@ -179,8 +188,11 @@ def memory_from_dmi(text):
         note += '; no configured speed'
     elif len(speeds) > 1:
         note += f'; speeds {sorted(speeds)}, the lowest counts'
-    return {'channels': len(channels) if known else None,
-            'transfer_rate': min(speeds) if speeds and None not in speeds else None,
+    configured, most = (min(found) if found and None not in found else None for found in (speeds, rated))
+    low = {'configured': configured} if configured and most and configured < most else {}
+    if low:
+        note += f'; configured for {configured} MT/s, the modules are rated {most}'
+    return {'channels': len(channels) if known else None, 'transfer_rate': most if low else configured, **low,
             'bytes_per_transfer': DDR_BYTES_PER_TRANSFER, 'source': note}
 
 
@@ -268,6 +280,7 @@ def detect(root='/', arch=None, dmi=None):
 _HINTS = {
     'channels': 'memory channels of the whole node that have a module',
     'transfer_rate': 'MT/s', 'bytes_per_transfer': 'of one channel',
+    'configured': 'MT/s: as it was found; keep what was bought as transfer_rate, and remove this line',
     'clock': 'GHz, the highest that a core reaches',
     'load_bytes_per_cycle': 'L1, one core', 'store_bytes_per_cycle': 'L1, one core'}
 

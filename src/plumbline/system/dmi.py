@@ -10,19 +10,25 @@ import subprocess
 def memory_slots(text):
     '''The memory slots in the output of ``dmidecode -t memory``.
 
-    :returns: list of dictionaries ``locator``, ``bank``, ``size`` (texts), ``populated``, and ``speed`` (MT/s as configured, or :obj:`None`).
+    :returns: list of dictionaries ``locator``, ``bank``, ``size`` (texts), ``populated``, and in MT/s, or :obj:`None`, ``speed``, as configured,
+        and ``rated``, the most that the module is made for.
     '''
     slots = []
     for block in re.split(r'\n\s*\n', text):
         if not re.search(r'^Memory Device$', block, re.MULTILINE):
             continue
         fields = dict(re.findall(r'^\s+([^:\n]+): (.*)$', block, re.MULTILINE))
-        # dmidecode before 3.2 called it a clock and its unit MHz; the number is the same.
-        speed = re.match(r'(\d+) (?:MT/s|MHz)', fields.get('Configured Memory Speed') or fields.get('Configured Clock Speed') or '')
         slots.append({'locator': fields.get('Locator', ''), 'bank': fields.get('Bank Locator', ''), 'size': fields.get('Size', ''),
                       'populated': bool(re.match(r'[1-9]\d* ', fields.get('Size', ''))),
-                      'speed': int(speed.group(1)) if speed else None})
+                      'speed': _rate(fields.get('Configured Memory Speed') or fields.get('Configured Clock Speed')),
+                      'rated': _rate(fields.get('Speed'))})
     return slots
+
+
+def _rate(text):
+    # dmidecode before 3.2 called it a clock and its unit MHz; the number is the same.
+    found = re.match(r'(\d+) (?:MT/s|MHz)', text or '')
+    return int(found.group(1)) if found else None
 
 
 def read_memory(command='dmidecode', seconds=20):

@@ -29,6 +29,10 @@ MEMORY_SHARE = 0.25
 #: Below this multiple of the last-level caches a sweep is no longer one through memory.
 MEMORY_OVER_CACHE_LEAST = 2
 
+#: Memory is saturated before all cores of a node work; with fewer than this share of them a socket's memory may be missing, and the rest of the
+#: cores, and of the turbo clock, may be other jobs'.
+ENOUGH_CORES = 0.75
+
 #: A cache level is measured with this share of its capacity ...
 CACHE_SHARE = 0.5
 
@@ -133,6 +137,15 @@ def _shared_groups(processor):
 def has_sockets_of_one_core(processor):
     '''Whether there are several sockets, each of one core: some virtual machines say so.'''
     return 1 < len(_groups(processor, 'sockets')) == len(_groups(processor, 'cores'))
+
+
+def too_few(processor, cpus):
+    '''Why others may work on a node, and its cores need not do what all of them do; None where its jobs have three quarters of them and more.
+
+    :arg cpus: those that may be used, one of each core.
+    '''
+    cores = len(cpu_order(processor))
+    return f"{len(cpus)} of the node's {cores} cores may be used" if len(cpus) < ENOUGH_CORES * cores else None
 
 
 def parts(processor, kind, cpus):

@@ -1,7 +1,7 @@
 '''The topology of a partition's nodes, as the job of ``checks/site/topology.py`` has found it.
 
 Keys of ``config/topologies/SYSTEM-PARTITION.json``: ``schema`` (1), ``node`` (which one it was), ``allowed_cpus`` (those that a job may use),
-``cpu_quota`` (how many of them a cgroup grants, or null), ``memory`` (bytes that it may use), ``processor`` (ReFrame's processor information).
+``cpu_quota`` (a cgroup's quota in CPUs, or null), ``memory`` (bytes that it may use), ``processor`` (ReFrame's processor information).
 '''
 
 import json

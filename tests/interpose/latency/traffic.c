@@ -317,7 +317,7 @@ static void exchange(MPI_Comm comm)
     settle(plan, n);
 }
 
-static void meet(void)
+static void barrier(void)
 {
     MPI_Request request;
     int flag = 0;
@@ -350,12 +350,12 @@ static void ring(MPI_Comm comm)
     MPI_Sendrecv(out, bytes, MPI_BYTE, right, 1, NULL, 0, MPI_BYTE, MPI_PROC_NULL, 1, comm, &status);
     MPI_Wait(&request, &status);
     check(in, &status, 0);
-    meet();
+    barrier();
     MPI_Isend(out, bytes, MPI_BYTE, right, 1, comm, &request);
     MPI_Sendrecv(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 1, in, sizeof in, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status);
     check(in, &status, 0);
     MPI_Wait(&request, &status);
-    meet();
+    barrier();
     if (size > 1 && rank < 2) {
         h = (header){rank, 1 - rank, 2, bytes, 0, 0};
         for (int turn = 0; turn < 2; turn++)
@@ -428,12 +428,12 @@ int main(int argc, char **argv)
         MPI_Comm_dup(comms[2], &comms[4]);
         for (int i = 0; i < 5; i++) {
             exchange(comms[below(5)]);
-            meet();     /* a wildcard must not get what belongs to the next exchange */
+            barrier();      /* a wildcard must not get what belongs to the next exchange */
         }
         ring(comms[below(5)]);
-        meet();
+        barrier();
         odd_ones(comms[below(5)]);
-        meet();
+        barrier();
         for (int i = 1; i < 5; i++)
             MPI_Comm_free(&comms[i]);
     }

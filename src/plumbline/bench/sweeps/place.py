@@ -206,12 +206,13 @@ class Place(of_machines.Place):
         if found is None or found.unmeasured or found.frame.is_empty():
             raise PlumblineError(f'the sweep has not measured every node: see {self.folder}/last-sweep.txt')
         odd = found.odd.filter((pl.col('node') == node) & pl.col('confirmed').fill_null(True))
-        blamed = odd.with_columns(part=pl.when(pl.col('name') == 'score').then('check').otherwise('subsystem'))['part'].drop_nulls()
+        scores = odd.with_columns(part=pl.when(pl.col('name') == 'score').then('check').otherwise('subsystem'))['part'].drop_nulls()
+        blamed = dict.fromkeys(score.rpartition(', ')[0] for score in scores)       # whether of rates or of ratios
         if kind == NULL and self.capacity == MEASURED and not os.environ.get('PLUMBLINE_CAPACITY'):
             (self.folder / 'capacity').write_text(capacity([archive.load_columns(one.archived, ['detail']) for one in found.nodes.values()]))
         return self.keep(Sweep(
             kind, number, node, done.returncode, found.name, list(dict.fromkeys([*found.named, *found.without])),
-            [rule['name'] for rule in found.rules.get(node, ())], list(dict.fromkeys(blamed)), losses(found.frame, node) if node else {},
+            [rule['name'] for rule in found.rules.get(node, ())], list(blamed), losses(found.frame, node) if node else {},
             started, round(time.time() - started, 1)))
 
     def _sweeps(self):

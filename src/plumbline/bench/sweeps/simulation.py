@@ -2,8 +2,9 @@
 
 The logarithm of a value is what all nodes have, what this node has in each sweep (``between``: nodes differ for good), and what this sweep
 adds (``within``).  Of either a share (``together``) is the same for all metrics of a subsystem of a node; metrics scatter unlike, by a
-factor with a logarithm of 0.3.  One node has lost a share of one subsystem, another one each time.  Outliers are measured again as sweeps
-do (:mod:`plumbline.sweep.confirm`), with other noise and the same nodes.  Where now and then a value is off by much more, noise is Student's t.
+factor with a logarithm of 0.3.  One node has lost a share of one subsystem, another one each time: of its rates, for beside these are as
+many ratios and more, as of triads, which a slow node keeps.  Outliers are measured again as sweeps do (:mod:`plumbline.sweep.confirm`), with other
+noise and the same nodes.  Where now and then a value is off by much more, noise is Student's t.
 '''
 
 from dataclasses import dataclass, field
@@ -12,13 +13,17 @@ import numpy as np
 import polars as pl
 
 from plumbline.bench.verdicts.table import grid, share
-from plumbline.model import registry
+from plumbline.model import registry, subsystems
 from plumbline.sweep import confirm, outliers, ranking, results, second
 
 #: Subsystem, metric, class of noise of the metrics on paper.
 PARTS = ((registry.CORE, 'flops', 'cache'), (registry.L1, 'flops', 'cache'), (registry.L2, 'bandwidth', 'cache'),
          (registry.L3, 'bandwidth', 'cache'), (registry.MEMORY_ONE, 'bandwidth', 'memory'), (registry.MEMORY_ALL, 'bandwidth', 'memory'),
          (registry.LATENCY, 'latency', 'latency'), (registry.FILES, 'bandwidth', 'files'), (registry.CPU_TIME, 'cpu_availability', 'ratio'))
+
+#: What does not move with the speed of the node.
+RATIOS = (*((part, metric, f'ratio of {noise}') for part, _, noise in PARTS if noise in ('cache', 'memory') for metric in ('of_limit', 'of_parts')),
+          (registry.LATENCY, 'growth', 'ratio of latency'))
 
 #: Metrics of each subsystem: as many as say of each other how they scatter (:data:`plumbline.model.prediction.LEAST_METRICS`).
 METRICS = 8
@@ -58,14 +63,14 @@ class Fleet:
     def __init__(self, draw, nodes, noise, metrics=METRICS, tails=None):
         self._draw, self._noise, self._tails = draw, noise, tails
         self.names = [f'n{number + 1}' for number in range(nodes)]
-        self._shape = len(PARTS), metrics, nodes
+        self._shape = len(PARTS + RATIOS), metrics, nodes
         self._unlike = np.exp(UNLIKE * draw.standard_normal((*self._shape[:2], 1)))
         self._lasting = self._drawn(noise.between)
         empty = dict.fromkeys(results.COLUMNS)
         self._rows = pl.DataFrame([empty | {
             'system': 'paper', 'partition': 'cpu', 'environ': 'gnu', 'kind': 'alike', 'check': part, 'name': f'{metric}.{number}', 'metric': metric,
             'unit': '1', 'error': 0.0, 'subsystem': part, 'noise': noise_class, 'verdict': 'NO REFERENCE', 'node': node}
-            for part, metric, noise_class in PARTS for number in range(metrics) for node in self.names], schema=results.COLUMNS)
+            for part, metric, noise_class in PARTS + RATIOS for number in range(metrics) for node in self.names], schema=results.COLUMNS)
 
     def _drawn(self, deviation, tails=None):
         def drawn(shape):
@@ -151,10 +156,11 @@ def run(nodes, noise, loss=LOSS, histories=HISTORIES, fleets=FLEETS, sweeps=SWEE
 
 
 def _count(counts, fleet, earlier, lost):
-    slow, part = fleet.names[lost['node']], PARTS[lost['part']][0]
+    slow, (part, metric, _) = fleet.names[lost['node']], PARTS[lost['part']]
+    score = f'{part}, {subsystems.kind(metric)}'
     named, again, ranked = _named(fleet, earlier, lost)
     quiet, again_quiet, _ = _named(fleet, earlier, {})
-    sees = pl.concat([ranked.scores, ranked.newly], how='diagonal_relaxed').filter((pl.col('node') == slow) & (pl.col('check') == part))['sees'].min()
+    sees = pl.concat([ranked.scores, ranked.newly], how='diagonal_relaxed').filter(node=slow, check=score)['sees'].min()
     counts.losses += 1
     counts.found += slow in named
     counts.others += len(named - {slow})

@@ -11,7 +11,7 @@ from collections import Counter
 from plumbline.bench.verdicts import exchanged, rungs
 from plumbline.bench.verdicts.faults import FAULTS, NotHere
 from plumbline.bench.verdicts.session import REFERENCES, Place
-from plumbline.bench.verdicts.table import NULL, REFERENCE, lines
+from plumbline.bench.verdicts.table import CODES, NULL, REFERENCE, told
 from plumbline.errors import PlumblineError
 from plumbline.model.good_state import LEAST_APART
 
@@ -21,7 +21,7 @@ MOST_REFERENCES = 2 * REFERENCES
 #: So many sessions in a row that measure nothing end the benchmark.
 MOST_FAILED = 3
 
-__all__ = ['FAULTS', 'Place', 'lines', 'plan', 'run']
+__all__ = ['FAULTS', 'Place', 'plan', 'run', 'told']
 
 
 def plan(null, faults, names):
@@ -95,6 +95,7 @@ def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True)
     :arg only: names of faults; all by default.
     :arg apart: seconds between the starts of the sessions that become references: those in a row do not know what sessions differ by.
     :arg draws: how many references the sessions are held against beside the first ones: :func:`exchanged.lines`.
+    :returns: the exit code, :data:`table.CODES`.
     :raises PlumblineError: if there is no such fault, or if the first sessions make no references.
     '''
     refuse_unknown(only, FAULTS)
@@ -103,12 +104,14 @@ def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True)
         if order and not place.has_references:
             _become_references(place, tell, apart)
         run_all(place, order, FAULTS, tell)
-    for line in lines(place):
+    found, targets = told(place)
+    for line in found:
         tell(line)
     sessions = [session for session in place.sessions() if session.name] if draws else []
     quiet, faulty = ([one for one in sessions if (one.kind in FAULTS) == fault] for fault in (False, True))
     for line in (*exchanged.lines(place, quiet, faulty, draws), *rungs.lines(place, quiet, faulty)):
         tell(line)
+    return CODES[targets]
 
 
 def _become_references(place, tell, apart):

@@ -10,8 +10,18 @@ from plumbline.analysis.lines import verdict_lines
 from plumbline.analysis.session import Session
 from plumbline.bench.verdicts.faults import FAULTS
 from plumbline.model import grouping, registry
+from plumbline.model.quantity import percent
 
 REFERENCE, NULL = 'reference', 'null'
+
+#: What the verdicts are held to, as it was set before anything was measured (docs/explanation/verdicts.rst): of sessions without a fault the shares
+#: that may end otherwise than with exit code 0, and with a FAIL, at the most; of those with a fault that takes so much the share that may go unseen.
+MOST_OTHER, MOST_FALSE = 0.05, 0.01
+ENOUGH, MOST_UNSEEN = 0.2, 0.05
+
+#: What becomes of a target, from the best to the worst, and the exit code of each.
+MET, TOO_FEW, MISSED = 'met', 'too few to tell', 'MISSED'
+CODES = {MET: 0, TOO_FEW: 3, MISSED: 1}
 
 
 @dataclass(frozen=True)
@@ -79,12 +89,27 @@ def _lost(changes):
     return float(-np.expm1(np.median(changes)))
 
 
-def share(count, total):
-    '''``97 of 100 (97.0 %, 91.5 to 99.4)``: with the interval of Clopper and Pearson, 95 %.'''
+def _interval(count, total):
+    '''Of a share, 95 %, by Clopper and Pearson.'''
     from scipy import special
     low = special.betaincinv(count, total - count + 1, 0.025) if count else 0.0
-    high = special.betaincinv(count + 1, total - count, 0.975) if count < total else 1.0
+    return low, special.betaincinv(count + 1, total - count, 0.975) if count < total else 1.0
+
+
+def share(count, total):
+    '''``97 of 100 (97.0 %, 91.5 to 99.4)``.'''
+    low, high = _interval(count, total)
     return f'{count} of {total} ({100 * count / total:.1f} %, {100 * low:.1f} to {100 * high:.1f})'
+
+
+def becomes(wrong, total, most):
+    '''What becomes of a target: missed where the interval excludes it, met where the share meets it in so many sessions that one may be wrong.
+
+    :arg wrong: sessions, of ``total``, that are not as they should be; :arg most: the share that may be so.
+    '''
+    if _interval(wrong, total)[0] > most:
+        return MISSED
+    return MET if max(1, wrong) <= most * total else TOO_FEW
 
 
 def exits(codes):
@@ -95,12 +120,15 @@ def exits(codes):
 def _row(name, seen, null):
     fault, found = FAULTS[name], [session for session in seen if session.found]
     of_subsystems, of_metrics = losses(seen, null)
-    lost = _most({subsystem: loss for subsystem, loss in of_subsystems.items() if subsystem in fault.subsystems})
-    most = _most({metric: loss for metric, (loss, subsystem) in of_metrics.items() if subsystem in fault.subsystems})
+    lost = {subsystem: loss for subsystem, loss in of_subsystems.items() if subsystem in fault.subsystems}
+    most = {metric: loss for metric, (loss, subsystem) in of_metrics.items() if subsystem in fault.subsystems}
+    enough = max([*lost.values(), *most.values()], default=0.0) >= ENOUGH
+    target = becomes(len(seen) - len(found), len(seen), MOST_UNSEEN) if enough else '-'
     by = Counter(kind for session in found for kind in {kind for kind, _ in session.fails})
     blamed = ', '.join(f'{kind} {count}' for kind, count in by.most_common()) or '-'
     named = [sum(session.names_cause(fault) for session in seen), sum(session.names_subsystem(fault) for session in found)]
-    return [fault.what, lost, most, f'{len(found)} of {len(seen)}', exits(session.exit for session in seen), blamed, *map(str, named)]
+    return [fault.what, _most(lost), _most(most), f'{len(found)} of {len(seen)}', target, exits(session.exit for session in seen), blamed,
+            *map(str, named)]
 
 
 def _most(lost):
@@ -116,23 +144,39 @@ def grid(rows):
     return [ruler, lines[0], ruler, *lines[1:], ruler]
 
 
-def lines(place):
-    '''The lines of the table; one that says so where there is no session yet.'''
+def told(place):
+    '''(The lines of the table, one that says so where there is no session yet; what becomes of its targets together, a key of :data:`CODES`).'''
     sessions = place.sessions()
     if not sessions:
-        return [f'{place.folder}: no session yet']
+        return [f'{place.folder}: no session yet'], TOO_FEW
     of_kind = defaultdict(list, grouping.by_key((session.kind, look(place, session)) for session in sessions))
     tried = {name: of_kind[name] for name in FAULTS if name in of_kind}
     null = of_kind[REFERENCE] + of_kind[NULL]
-    found = [*_head(place, sessions, of_kind), '']
-    if of_kind[NULL]:
-        codes = [session.exit for session in of_kind[NULL]]
+    found, codes = [*_head(place, sessions, of_kind), ''], [session.exit for session in of_kind[NULL]]
+    if codes:
         found += [f'Nothing changed: exit code 0 in {share(codes.count(0), len(codes))}; false FAIL in {share(codes.count(1), len(codes))}; exit '
                   f'codes {exits(codes)}; a cause is named in {share(sum(bool(session.causes) for session in of_kind[NULL]), len(codes))}.', '']
-    if tried:
-        head = ['fault', 'loss', 'most of a metric', 'found', 'exit codes', 'by', 'cause named', 'subsystem named']
-        found += grid([head, *(_row(name, seen, null) for name, seen in tried.items())])
-    return found + not_tried(place, FAULTS, tried)
+    rows = [_row(name, seen, null) for name, seen in tried.items()]
+    if rows:
+        found += grid([['fault', 'loss', 'most of a metric', 'found', 'target', 'exit codes', 'by', 'cause named', 'subsystem named'], *rows])
+    targets = _targets(codes, [row[4] for row in rows if row[4] in CODES])
+    told_of = '; '.join(f'{what}: {one}' for what, one in targets.items())
+    return [*found, *not_tried(place, FAULTS, tried), '', f'Targets: {told_of}.'], _worst(targets.values())
+
+
+def _targets(codes, of_faults):
+    '''Target -> what becomes of it.
+
+    :arg codes: exit codes without a fault; :arg of_faults: what becomes of each fault that takes enough.
+    '''
+    return {f'exit code 0 in {percent(1 - MOST_OTHER, 0)} of the sessions without a fault': becomes(
+                len(codes) - codes.count(0), len(codes), MOST_OTHER),
+            f'a false FAIL in {percent(MOST_FALSE, 0)} of them at most': becomes(codes.count(1), len(codes), MOST_FALSE),
+            f'each fault that takes {percent(ENOUGH, 0)} and more found in {percent(1 - MOST_UNSEEN, 0)}': _worst(of_faults)}
+
+
+def _worst(targets):
+    return max(targets, key=list(CODES).index, default=TOO_FEW)
 
 
 def not_tried(place, faults, tried):

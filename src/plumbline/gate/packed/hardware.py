@@ -20,11 +20,11 @@ def _distinct(node, name, pattern):
     yield known(name, ', '.join(texts) if texts else None, pattern, f'{pattern} cannot be read')
 
 
-def _fields(text, separator=':'):
+def _fields(text):
     '''Key -> the distinct values that lines ``key : value`` have, in their order.'''
     found = {}       # type: dict
     for line in text.splitlines():
-        key, there, value = line.partition(separator)
+        key, there, value = line.partition(':')
         if there:
             found.setdefault(key.strip(), {})[value.strip()] = None
     return {key: list(values) for key, values in found.items()}

@@ -46,7 +46,7 @@ def _told(at, transport, records):
     curves = {variant: model.curve(records, variant) for variant in VARIANTS} if records else {}
     for variant, found in curves.items():
         line, step = model.fit(found), model.step(found)
-        falls = model.falls(found)
+        falls = model.falls(found, model.of_halves(found))
         wrong = model.artefacts(found, curves['swapped']) if variant != 'swapped' else {}
         yield (f'{transport}{at}', variant, quantity.amount(quartiles(found[min(found)])[1], 's'),
                ', '.join(f'{ratio:.2f} at {quantity.size(size)}' for size, ratio in falls.items()) or 'nowhere',

@@ -1,0 +1,32 @@
+'''Three checks of no time; in the second one ReFrame gets a signal, ``CANNED_SIGNAL``.  What they measure is made up, ReFrame is real.'''
+
+import os
+import signal
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_before, sanity_function, variable
+
+from plumbline.rfm.job import Job
+
+
+@rfm.simple_test
+class Part(rfm.RunOnlyRegressionTest, Job):
+    plumbline = variable(dict, value={}, loggable=True)
+    valid_systems, valid_prog_environs = ['*'], ['gnu']
+    sourcesdir = None
+    executable = 'true'
+    tags = {'health'}
+    number = parameter([1, 2, 3])
+
+    @run_before('sanity')
+    def end_reframe(self):
+        if self.number == 2 and 'CANNED_SIGNAL' in os.environ:
+            os.kill(os.getpid(), getattr(signal, os.environ['CANNED_SIGNAL']))
+
+    @sanity_function
+    def is_sane(self):
+        self.plumbline = {'schema': 1, 'metrics': [{
+            'name': 'bandwidth.plain', 'metric': 'bandwidth', 'subject': 'plain', 'value': 3.0, 'unit': 'MB/s', 'samples': [3.0],
+            'n': 1, 'spread': 0.0, 'interval': [3.0, 3.0], 'reference': [3.0, -0.1, None], 'reference_from': 'made', 'limit': None,
+            'verdict': 'PASS', 'reason': 'made'}]}
+        return True
