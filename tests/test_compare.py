@@ -1,6 +1,7 @@
 '''``plumbline compare``: what changed between sessions is named, noise is not, and what else changed is told.'''
 
 import copy
+import io
 import re
 import shutil
 
@@ -83,6 +84,20 @@ def test_sessions_are_compared_in_the_state_that_both_met(write):
     assert kinds(compared(far, at(17, 500, [(110, 600.0)]))) == {'bandwidth.nt': 'slower'}
     change, = (change for change in compared(far, near).changes if change.metric == 'bandwidth.nt')
     assert change.kind == 'unclear' and change.reason == 'measured in another state of the machine than before: core-to-core 17 ns'
+
+
+@pytest.mark.parametrize('moved, incomparable', [('bandwidth', [('', 'memory, one thread, rates and times')]), ('of_limit', [])])
+def test_comparable_ratios_do_not_stand_for_rates_of_which_nothing_is_known(write, moved, incomparable):
+    def at(latency):
+        state = {moved: {'state': {'core_to_core.0': latency}}}
+        return write(case(*(metric(name, value, unit=unit, seed=write.count, **state.get(name, {}))
+                            for name, value, unit in (('bandwidth', 1000, 'MB/s'), ('of_limit', 0.5, '1')))))
+    found = compared(at(110e-9), at(17e-9))
+    assert kinds(found)[moved] == 'unclear' and found.incomparable == incomparable and found.exit_status == (3 if incomparable else 0)
+    text = 'not judged, nothing of it is comparable: memory, one thread, rates and times'
+    console = Console(file=io.StringIO(), width=120)
+    comparison.render(found, console)
+    assert (text in console.file.getvalue()) == (text in upgrade_page.page(found)) == bool(incomparable)
 
 
 def test_ratios_that_a_slower_machine_keeps_do_not_dilute_its_rates(write):

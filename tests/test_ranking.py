@@ -383,7 +383,7 @@ def test_scores_that_mix_rates_and_ratios_are_read_and_said_to_be_older(tmp_path
     assert ranking.of_both(scatter.scores_before(tmp_path / 'c')) == ['a']
     monkeypatch.setattr(outliers, 'look', lambda *_: dataclasses.replace(findings(company(numbered(*[0] * 4))), of_both=['a', 'b']))
     done = CliRunner().invoke(app, ['rank', str(tmp_path)])
-    assert done.exit_code == 0 and re.search(r'^not used are the scores of sweeps that an older version ranked, .*: a, b$', done.stdout, re.M), done.output
+    assert done.exit_code == 0 and re.search(r'^not used: the scores of sweeps that an older version ranked, .*: a, b$', done.stdout, re.M), done.output
 
 
 def test_a_cause_is_looked_for_by_the_subsystem_whatever_its_score_is_of(monkeypatch):

@@ -101,7 +101,8 @@ class Comparison:
     :attr changes: of every metric, the worst first.
     :attr state: (what, only before, only after): kernel, compiler, ... that are not the same; both lists of texts.
     :attr parts: the subsystems, the worst first.
-    :attr incomparable: (node, name), as of a part, of those that both sides measured and that are no part, as all of it is unclear.
+    :attr incomparable: (node, name), as of a part, of those that both sides measured and that are no part, as all of it is unclear; not the shares
+        and ratios of a subsystem whose rates and times are one.
     '''
     system: str
     before: tuple[str, ...]
@@ -379,7 +380,8 @@ def compare(before, after):
     found |= zip(pairs, judged)
     kinds = grouping.by_key(((key[3] or '', _part(new[key])), change.kind) for key, change in found.items()
                             if change and change.before is not None and change.after is not None)
-    incomparable = [key for key, its in kinds.items() if key[1] and set(its) == {UNCLEAR} and key not in {(part.node, part.name) for part in parts}]
+    known = {(part.node, name) for part in parts for name in (part.name, part.name.replace(subsystems.RATES, subsystems.SHARES))}
+    incomparable = [key for key, its in kinds.items() if key[1] and set(its) == {UNCLEAR} and key not in known]
     changes = [_failed(replace(change, reason=_why_gone(change, rows[-1])) if change.kind == GONE else change, new.get(key))
                for key, change in found.items() if change]
     if all(change.before is None or change.after is None for change in changes):

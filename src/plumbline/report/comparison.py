@@ -35,6 +35,8 @@ def render(found, console):
     for part in found.undecided:
         error = quantity.percent(part.score.error, 0)
         console.print(Text(f'not judged, its processes scatter by {error}: {of_part(part)}', STYLE[compare.UNCLEAR]), soft_wrap=True)
+    for text in map(of_incomparable, found.incomparable):
+        console.print(Text(text, STYLE[compare.UNCLEAR]), soft_wrap=True)
     shown = list(gathered(change for change in found.changes if change.kind != compare.WITHIN))
     if shown:
         notes = {text: str(number) for number, text in enumerate(dict.fromkeys(filter(None, map(remark, shown))), 1)}
@@ -46,6 +48,11 @@ def render(found, console):
     console.print(_state(found.state) if found.state else 'Nothing that is recorded of machine and software has changed.', highlight=False)
     for text in summary(found):
         console.print(text, highlight=False)
+
+
+def of_incomparable(part):
+    node, name = part
+    return f"not judged, nothing of it is comparable: {name}{f' of {node}' if node else ''}"
 
 
 def summary(found):
@@ -67,7 +74,7 @@ def power(found):
         return ['no loss would have been seen: no metric is comparable']
     told = [f'would have seen a loss of {quantity.percent(seen[len(seen) // 2])} (median of the metrics), {quantity.percent(seen[-1])} (the worst)']
     parts = grouping.by_key((part.name, part.sees) for part in found.parts)
-    listed = ', '.join(f'{name} {quantity.percent(sorted(shares)[len(shares) // 2])}' for name, shares in sorted(parts.items()))
+    listed = '; '.join(f'{name} {quantity.percent(sorted(shares)[len(shares) // 2])}' for name, shares in sorted(parts.items()))
     more = [] if len(found.before) > 1 else ['name several sessions before, and smaller losses are seen']
     return told + ([f'and of a subsystem: {listed}'] if listed else []) + more
 

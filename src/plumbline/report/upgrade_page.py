@@ -6,7 +6,7 @@ from collections import Counter
 from plumbline.analysis import compare
 from plumbline.model import quantity, registry
 from plumbline.report import download, drawing
-from plumbline.report.comparison import again, both, by, gathered, of_part, other_verdicts, power, remark, summary
+from plumbline.report.comparison import again, both, by, gathered, of_incomparable, of_part, other_verdicts, power, remark, summary
 from plumbline.report.document import embedded, render
 
 #: What became of a metric -> (verdict whose look it has, mark that survives grey-scale print).
@@ -35,8 +35,8 @@ def page(found):
     figure = {'title': 'Subsystems', 'caption': _CAPTION, 'data': embedded(_figure(found.parts))} if found.parts else None
     return render('upgrade.html.j2', figures=bool(figure), download=download.columns(found.changes, COLUMNS), found=found, rows=rows,
                   counts=counts, looks=LOOKS, drawn=figure, statement=statement(found), summary=[text.plain for text in summary(found)],
-                  power=power(found), slower=list(map(of_part, found.slower)), undecided=list(map(of_part, found.undecided)), again=again(found),
-                  others=other_verdicts(found.changes))
+                  power=power(found), slower=list(map(of_part, found.slower)), again=again(found), others=other_verdicts(found.changes),
+                  undecided=[*(f'for noise: {of_part(part)}' for part in found.undecided), *map(of_incomparable, found.incomparable)])
 
 
 def statement(found):
@@ -47,7 +47,7 @@ def statement(found):
         worse += [quantity.several(len(found.slower), 'subsystem')] if found.slower else []
         return f"Worse than before: {', '.join(worse)}."
     if found.exit_status == 3:
-        return 'For noise nothing can be said.'
+        return 'Of a part nothing can be said: for noise, or for want of anything that is comparable.'
     compared = [change.kind for change in found.changes if None not in (change.before, change.after)]
     unclear = compared.count(compare.UNCLEAR)
     return 'Nothing is worse than before by more than noise' + (f', which leaves {unclear} of {len(compared)} metrics unclear.' if unclear else '.')

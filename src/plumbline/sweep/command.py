@@ -177,7 +177,7 @@ def show(folder, racks, switches):
     for scores, nodes in by_key(('; '.join(its), node) for node, its in found.unjudged.items()).items():
         _say(f'not judged, since fewer than {ranking.FEWEST} nodes are peers in it: {folded(nodes)}: {scores}')
     if found.of_both:
-        _say('not used are the scores of sweeps that an older version ranked, rates and ratios in one; plumbline rank of each tells them apart: '
+        _say('not used: the scores of sweeps that an older version ranked, of rates and ratios in one; plumbline rank tells those of each apart: '
              f"{', '.join(found.of_both)}")
 
     def written():
