@@ -99,7 +99,7 @@ static void subtract_from_right_side(const sp *s, double *const *exact, double *
             }
 }
 
-static double greatest(const sp *s, double *const *array)
+static double largest(const sp *s, double *const *array)
 {
     double worst = 0;
     for (int m = 0; m < SP_COMPONENTS; m++)
@@ -144,7 +144,7 @@ double sp_residual(sp *s)
         from = done;
     }
     subtract_from_right_side(s, set[EXACT], from);
-    const double worst = greatest(s, from);
+    const double worst = largest(s, from);
     free(memory);
     return worst;
 }
