@@ -8,7 +8,7 @@ from plumbline.mpi.pairs import LEAST_NODES
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.node import allocation
 from plumbline.rfm.variables import YesNo
-from plumbline.system.topology import cpu_list, cpu_order, too_few
+from plumbline.system.topology import BESIDE_OTHERS, cpu_list, cpu_order, too_few
 
 #: Numbers in the matrices of all samples together: more pairs have fewer samples, ten at least.
 MOST_NUMBERS = 100_000
@@ -18,9 +18,6 @@ MOST_MOVING = 0.1
 
 #: Share of the base clock that a processor holds at least (``of_base`` in ``config/references/portable.yaml``).
 HELD = 0.9
-
-#: Where others work on the host, or the node, they leave the slowest core this share of the median clock at least.
-BESIDE_OTHERS = 0.7
 
 #: Inside a virtual machine neither the places of the cores nor their distances are the machine's.
 VIRTUAL = 'a virtual machine, whose cores may change their places at any time'

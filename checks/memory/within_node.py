@@ -10,10 +10,6 @@ from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.variables import Whole
 from plumbline.system import topology
 
-#: Where others work on the host, or the node, a part has this share of its fellows at least: they may take some of the memory's bandwidth, and
-#: of the clock.
-BESIDE_OTHERS = 0.7
-
 #: Parameter -> (levels that a part is measured in, parts that can be compared, at least, floor of portable.yaml).
 PARTS = {'cores': (['L1', 'L2'], 3, 0.85), 'caches': (['memory'], 2, 0.9), 'numa_domains': (['memory'], 2, 0.9), 'sockets': (['memory'], 2, 0.9)}
 
@@ -118,7 +114,7 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
         machine = self.plumbline.of_machine
         few = topology.too_few(self.current_partition.processor, self.all_cpus)
         others = 'neighbours on the host' if machine.get('virtual') == 'yes' else few and f'others, since {few},'
-        if others and share >= BESIDE_OTHERS:
+        if others and share >= topology.BESIDE_OTHERS:
             return f'{others} may have taken that much'
         if self.of != 'cores' or machine.get('core_kinds'):     # cores of another kind do another number of additions
             return None

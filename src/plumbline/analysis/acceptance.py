@@ -76,11 +76,7 @@ class Acceptance:
     @property
     def verdict(self):
         '''The worst of the sessions and of the nodes; a PASS where every question is answered in each of them, else NO REFERENCE.'''
-        return max([*(session.worst for session in self.sessions), *(ruling for ruling, *_ in self.nodes)], key=_RANK.index)
-
-
-#: From what may be signed to what must not.
-_RANK = (verdict.PASS, verdict.KNOWN_ISSUE, verdict.NO_REFERENCE, verdict.UNSTABLE, verdict.FAIL)
+        return max([*(session.worst for session in self.sessions), *(ruling for ruling, *_ in self.nodes)], key=verdict.SEVERITY.index)
 
 
 #: No session is better than its exit status: losses that last, and what was skipped, are in no count of values.
@@ -91,7 +87,7 @@ def worst(rulings, said, status):
     '''The worst verdict of a session's values, answers and exit status; NO REFERENCE where a question has no answer, and nothing is worse.'''
     found = [ruling for ruling in (verdict.FAIL, verdict.UNSTABLE, verdict.KNOWN_ISSUE) if ruling in rulings]
     found += [one.verdict for one in said] or [verdict.NO_REFERENCE]
-    return max([*found, _OF_STATUS.get(status, verdict.PASS)], key=_RANK.index)
+    return max([*found, _OF_STATUS.get(status, verdict.PASS)], key=verdict.SEVERITY.index)
 
 
 def read(sources: Sequence[str], root) -> Acceptance:

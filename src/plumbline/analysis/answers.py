@@ -1,7 +1,5 @@
 '''What a session answers, a sentence for each of the three questions; their evidence is never mixed in one count.'''
 
-import contextlib
-import datetime
 import json
 import statistics
 from collections import Counter
@@ -9,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from plumbline.analysis import counts, diagnosis, lines, subsystems
-from plumbline.model import good_state, quantity, registry, verdict
+from plumbline.model import good_state, quantity, registry, stamp, verdict
 
 #: No more are named of what is out of bounds: the list follows.
 MOST_NAMED = 3
@@ -75,8 +73,8 @@ def _few_hours(own):
     spans = []
     for expected in {line.expected for line in own if line.expected}:
         names = json.loads(expected)['measured']
-        with contextlib.suppress(ValueError):       # sessions of no archive have other names
-            first, last = (datetime.datetime.strptime(f'{name:.16}', '%Y%m%dT%H%M%SZ') for name in (min(names), max(names)))
+        first, last = (stamp.begun(name) for name in (min(names), max(names)))
+        if first and last:
             spans.append((last - first).total_seconds())
     span = statistics.median(spans or [good_state.DAY])
     return f'references span {quantity.seconds(span)}' if span < good_state.DAY else ''

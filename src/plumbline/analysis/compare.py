@@ -235,7 +235,7 @@ def _judged(pair, predicted, chance, named, listed, rate):
 def _part(row):
     '''The name of the :class:`Part` that a row counts in, '' if in none.'''
     part = registry.of_row(row)[0] if registry.better(row['metric']) != registry.NEITHER else registry.NO_MACHINE
-    return '' if part in (None, registry.NO_MACHINE) else f"{part}, {subsystems.kind(row['metric'])}"
+    return '' if part in (None, registry.NO_MACHINE) else subsystems.score_of(part, subsystems.kind(row['metric']))
 
 
 def _parts(pairs, predicted):
@@ -380,7 +380,7 @@ def compare(before, after):
     found |= zip(pairs, judged)
     kinds = grouping.by_key(((key[3] or '', _part(new[key])), change.kind) for key, change in found.items()
                             if change and change.before is not None and change.after is not None)
-    known = {(part.node, name) for part in parts for name in (part.name, part.name.replace(subsystems.RATES, subsystems.SHARES))}
+    known = {(part.node, name) for part in parts for name in (part.name, subsystems.score_of(subsystems.part_of(part.name), subsystems.SHARES))}
     incomparable = [key for key, its in kinds.items() if key[1] and set(its) == {UNCLEAR} and key not in known]
     changes = [_failed(replace(change, reason=_why_gone(change, rows[-1])) if change.kind == GONE else change, new.get(key))
                for key, change in found.items() if change]

@@ -32,6 +32,7 @@ class Subsystem:
     :attr total: all.
     :attr change: since the sessions of the references, a loss below 0; None if not judged.
     :attr sees: the loss that would be found with a probability of 95 %; None if not judged.
+    :attr lost: whether the change is no chance, whatever explains it.
     :attr rerun: commands that measure again what lost most, where it is not a PASS.
     """
 
@@ -46,6 +47,7 @@ class Subsystem:
     sees: float | None = None
     rerun: list = field(default_factory=list)
     partition: str = ''
+    lost: bool = False
 
     @property
     def name(self):
@@ -169,7 +171,8 @@ def _judged(key, lines, known, rerun):
         told = (f'not judged: of {len(of_other_states)} of its metrics the references are of another state of the machine ({there}); '
                 f'the others are {told}')
     again = [] if ruling == verdict.PASS else [rerun[id(member)] for member in score.members[:MOST_BLAMED] if rerun[id(member)]]
-    return Subsystem(part, kind, ruling, told, **counts, change=score.change, sees=found.sees, rerun=list(dict.fromkeys(again)))
+    return Subsystem(part, kind, ruling, told, **counts, change=score.change, sees=found.sees, rerun=list(dict.fromkeys(again)),
+                     lost=found.verdict != verdict.PASS)
 
 
 def _changed(lines, members):

@@ -17,7 +17,7 @@ from plumbline.bench import paper
 from plumbline.bench.common import Figure, virtual_cluster
 from plumbline.bench.paper import cost_of
 from plumbline.errors import PlumblineError
-from plumbline.model import quantity
+from plumbline.model import quantity, stamp
 from plumbline.settings import REPORTS, ROOT
 from plumbline.store import archive
 
@@ -123,7 +123,7 @@ def fill(root, sessions, metrics, nodes=1, samples=0):
         told = base.with_columns(value=value, interval_low=0.99 * value, interval_high=1.01 * value, started=began,
                                  samples=pl.Series(np.outer(value, np.ones(samples)) * (1 + 0.01 * noise.standard_normal((len(value), samples)))
                                                    if samples else [None] * len(value), dtype=pl.List(pl.Float64)),
-                                 session=pl.lit(f'{began:%Y%m%dT%H%M%SZ}-{night:08}'))
+                                 session=pl.lit(f'{stamp.of(began.timestamp())}-{night:08}'))
         missing = [pl.lit(None, kind).alias(column) for column, kind in archive.SCHEMA.items() if column not in told.columns]
         archive.write(told.with_columns(missing).select(pl.col(column).cast(kind) for column, kind in archive.SCHEMA.items()), root)
     return root

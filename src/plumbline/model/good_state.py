@@ -140,7 +140,7 @@ def _scores(series: Sequence[Series], session: str) -> dict[str, subsystems.Scor
     pairs = [(one, one.without(session)) for one in series if session in one.values and len(one.values) > 1]
     alike: dict[tuple[str, frozenset[str]], list[subsystems.Member]] = defaultdict(list)
     for (one, others), expected in zip(pairs, expectations([others for _, others in pairs])):
-        alike[f'{one.subsystem}, {subsystems.kind(one.metric)}', frozenset(others.values)].append(subsystems.Member(
+        alike[subsystems.score_of(one.subsystem or '', subsystems.kind(one.metric)), frozenset(others.values)].append(subsystems.Member(
             one.name, one.measured[session], expected, registry.better(one.metric), others.measured))
     parts = {part: members for (part, _), members in sorted(alike.items(), key=lambda found: len(found[1]))}
     return subsystems.scores(parts) if parts else {}

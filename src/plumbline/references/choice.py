@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.errors import PlumblineError
-from plumbline.model import contention, good_state, registry, states, verdict
+from plumbline.model import contention, good_state, registry, states
 from plumbline.model.quantity import percent
 from plumbline.nodes import events
 from plumbline.references import recording
@@ -18,9 +18,6 @@ from plumbline.store import archive
 
 #: The causes of the diagnosis that are a clock which was held down.
 _OF_CLOCK = 'power_saving', 'clock_capped', 'clock_throttled'
-
-#: What a subsystem's reason has where it lost something: UNSTABLE it is as well where it could not be judged.
-_IMPROBABLE = ', by chance '
 
 
 @dataclass(frozen=True)
@@ -127,7 +124,7 @@ class Choice:
         frame = frame.filter(pl.col('test').is_in({row['test'] for row in rows}), self.node is None or pl.col('hostname') == self.node)
         said = session.Session(frame)
         for one in said.judged.subsystems if frame['expected'].is_not_null().any() else ():
-            if one.question != registry.OTHERS and (one.verdict == verdict.FAIL or (one.verdict == verdict.UNSTABLE and _IMPROBABLE in one.reason)):
+            if one.question != registry.OTHERS and one.lost:
                 return f'{one.verdict}: {one.name}, {one.kind}: {one.reason}'
         if min(row['clock'] for row in rows) < host_states.HELD_DOWN:       # in seconds; of hardly any session is it asked
             of_clock = [rule for rule in diagnosis.rules() if rule['name'] in _OF_CLOCK]

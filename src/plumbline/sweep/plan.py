@@ -1,13 +1,14 @@
 '''What a sweep is to do: the partition of the site file, its nodes, ReFrame's command line.'''
 
-import datetime
 import os
 import re
 import secrets
 import subprocess
+import time
 from dataclasses import asdict, dataclass
 
 from plumbline.errors import PlumblineError
+from plumbline.model import stamp
 from plumbline.sweep import node as job
 from plumbline.sweep.selection import chosen
 from plumbline.sweep.slurm import Slurm
@@ -121,8 +122,7 @@ def make(configurations, name, selection, limits, minutes, options, history):
     nodes = slurm.nodes()
     found = chosen(nodes, selection, reservation, history)
     checks = refuse_nothing(command, name)
-    begun = datetime.datetime.now(datetime.timezone.utc)
-    plan = {'schema': 1, 'id': f'{begun:%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}', 'partition': name,
+    plan = {'schema': 1, 'id': f'{stamp.of(time.time())}-{secrets.token_hex(2)}', 'partition': name,
             'access': part.access, 'racks': part.racks, 'command': command, 'checks': checks,
             'selection': asdict(selection), 'limits': asdict(limits), 'nodes': {node.name: node.hardware for node in found}}
     return plan, found, nodes

@@ -158,7 +158,7 @@ def rank(frame, earlier=None, before=None, in_states=None):
     rows = _judged(groups, subsystems.METRICS_RATE, lambda noise, _: prediction.PRIORS[registry.kind_of(noise)], known_scatter)
     scores = _judged(_scores(rows), subsystems.SUBSYSTEMS_RATE, _of_members, known_scatter)
     apart = {node: (states[0], len(states)) for node, states in by_key((row['node'], row['state']) for row in alone).items()}
-    ranked = {(node, one) for node, part in _parts(rows) for one in (part, part.replace(subsystems.RATES, subsystems.SHARES))}
+    ranked = {(node, one) for node, part in _parts(rows) for one in (part, subsystems.score_of(subsystems.part_of(part), subsystems.SHARES))}
     unranked = by_key(pair for pair in measured if pair not in ranked)
     return Ranking(rows, scores, few, _divided(rows), _lacking(frame), newly(scores, before), unlike, apart, unranked)
 
@@ -204,7 +204,7 @@ def of_both(before):
 
     :arg before: as of :func:`rank`.
     '''
-    told = pl.any_horizontal(pl.col('check').str.ends_with(f', {kind}') for kind in (subsystems.RATES, subsystems.SHARES))
+    told = pl.any_horizontal(pl.col('check').str.ends_with(subsystems.score_of('', kind)) for kind in (subsystems.RATES, subsystems.SHARES))
     return [] if before is None else before.filter(~told)['sweep'].unique().sort().to_list()
 
 

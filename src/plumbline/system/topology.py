@@ -33,6 +33,10 @@ MEMORY_OVER_CACHE_LEAST = 2
 #: cores, and of the turbo clock, may be other jobs'.
 ENOUGH_CORES = 0.75
 
+#: Where others work on the host, or the node, a part of it has this share of its fellows at least: they may take some of the memory's bandwidth,
+#: and of the clock.
+BESIDE_OTHERS = 0.7
+
 #: A cache level is measured with this share of its capacity ...
 CACHE_SHARE = 0.5
 

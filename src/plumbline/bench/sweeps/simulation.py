@@ -157,7 +157,7 @@ def run(nodes, noise, loss=LOSS, histories=HISTORIES, fleets=FLEETS, sweeps=SWEE
 
 def _count(counts, fleet, earlier, lost):
     slow, (part, metric, _) = fleet.names[lost['node']], PARTS[lost['part']]
-    score = f'{part}, {subsystems.kind(metric)}'
+    score = subsystems.score_of(part, subsystems.kind(metric))
     named, again, ranked = _named(fleet, earlier, lost)
     quiet, again_quiet, _ = _named(fleet, earlier, {})
     sees = pl.concat([ranked.scores, ranked.newly], how='diagonal_relaxed').filter(node=slow, check=score)['sees'].min()
