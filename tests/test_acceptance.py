@@ -11,9 +11,10 @@ from typer.testing import CliRunner
 import sample_session as sample
 from made_report import case, metric, result, write_report
 from plumbline import schemas
-from plumbline.analysis import acceptance, answers
+from plumbline.analysis import answers
 from plumbline.analysis.session import Session
 from plumbline.cli import app
+from plumbline.comparison import acceptance
 from plumbline.errors import PlumblineError
 from plumbline.model import verdict
 from plumbline.report import acceptance as documents

@@ -11,11 +11,12 @@ import pytest
 import made_report
 import sample_session as sample
 from plumbline import report
+from plumbline.cli import sweep as command
 from plumbline.errors import PlumblineError
-from plumbline.nodes import events, findings, history
+from plumbline.nodes import events, history
 from plumbline.report import outliers as terminal, sweep_page
 from plumbline.store import archive
-from plumbline.sweep import command, confirm, lacking, node, outliers, results, state
+from plumbline.sweep import confirm, findings, lacking, node, outliers, results, state
 
 PLAN = {'id': 's', 'nodes': {'n1': 'h'}, 'partition': 'made:cpu', 'command': [], 'access': [], 'pace': {}, 'checks': 1}
 

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 import made_report
 import rfm
-from plumbline.analysis import compare, sides
 from plumbline.cli import app
+from plumbline.comparison import compare, sides
 from plumbline.errors import PlumblineError
 from plumbline.model import registry, verdict
 from plumbline.report import comparison, upgrade_page

@@ -14,11 +14,11 @@ from reframe.core.config import load_config
 import rfm
 from native import CPUS
 from plumbline import detect
-from plumbline.detect import commands, file_systems, mpis, slurm
+from plumbline.detect import file_systems, mpis, slurm
 from plumbline.detect.site_file import Entry, duration, lines, remark
 from plumbline.errors import PlumblineError
 from plumbline.mpi import environments
-from plumbline.system import topology_file
+from plumbline.system import commands, topology_file
 from virtual import cluster_in
 
 RECORDED = Path(__file__).with_name('data') / 'detect'

@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from made_report import MACHINE, case, measurement, metric, result, write_report
-from plumbline.analysis import history, sides
+from plumbline.analysis import history
 from plumbline.cli import app
+from plumbline.comparison import sides
 from plumbline.errors import PlumblineError
 from plumbline.model import changes, subsystems
 from plumbline.report import history_page

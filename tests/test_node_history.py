@@ -16,16 +16,16 @@ from typer.testing import CliRunner
 
 import sample_session as sample
 from plumbline.analysis import archived, history as over_sessions
-from plumbline.cli import app
-from plumbline.detect.commands import NoAnswer
+from plumbline.cli import app, nodes as command, sweep as sweep_command
 from plumbline.errors import PlumblineError
-from plumbline.nodes import command, events, findings, history, proposals
+from plumbline.nodes import events, history
 from plumbline.references.choice import Choice
 from plumbline.store import archive
-from plumbline.sweep import allowance, command as sweep_command, confirm, driver, node as job, outliers, plan, ranking, scatter, second, slurm, state
+from plumbline.sweep import allowance, confirm, driver, findings, node as job, outliers, plan, proposals, ranking, scatter, second, slurm, state
 from plumbline.sweep.lacking import Lack
 from plumbline.sweep.selection import Limits, Selection, chosen
 from plumbline.sweep.slurm import Node, Reservation, satisfies
+from plumbline.system.commands import NoAnswer
 from test_ranking import WHOLE, among, numbered, swept, table
 
 NODES = {name: Node(name, at, '', frozenset(features.split()), 'none') for name, at, features in (

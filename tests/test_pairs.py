@@ -14,7 +14,7 @@ from mpi_native import any_mpi, every_mpi, refused
 from native import SAMPLES, SOURCE, needs, output_of
 from plumbline import schemas
 from plumbline.errors import PlumblineError
-from plumbline.mpi import pairs as model
+from plumbline.model import pairs as model
 from plumbline.report import figures
 from plumbline.simulation import network, platform_file
 

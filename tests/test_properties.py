@@ -43,12 +43,12 @@ from plumbline.mpi.families import families
 from plumbline.nodes import events, history
 from plumbline.report import notify
 from plumbline.report.public import without_paths
-from plumbline.rfm import capacity as setting, private
+from plumbline.rfm import capacity as setting, private, spack
 from plumbline.scheduler import job_state, schedule, submit_errors
 from plumbline.simulation import network, predict
 from plumbline.store import archive, perflogs
 from plumbline.sweep import locality, node, plan, results, slurm as sweep_slurm, state
-from plumbline.system import cgroup, codegen, datasheet, dmi, spack, topology, topology_file
+from plumbline.system import cgroup, codegen, datasheet, dmi, topology, topology_file
 
 # With --hypothesis-seed others are drawn.
 settings.register_profile('here', max_examples=20, deadline=None, derandomize=core.global_force_seed is None, database=None,

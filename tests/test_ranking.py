@@ -17,12 +17,12 @@ import rfm
 import sample_session as sample
 from native import CPUS
 from plumbline.bench.sweeps import simulation
-from plumbline.cli import app
+from plumbline.cli import app, sweep as command
 from plumbline.errors import PlumblineError
 from plumbline.model import contention, records, subsystems, uncertainty
 from plumbline.report import deviations, outliers as text, sweep_page
 from plumbline.rfm import capacity as caches
-from plumbline.sweep import causes, command, lacking, locality, outliers, peers, ranking, results, scatter, second, state
+from plumbline.sweep import causes, lacking, locality, outliers, peers, ranking, results, scatter, second, state
 from plumbline.system import topology_file
 from virtual import cluster_in
 

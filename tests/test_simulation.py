@@ -10,11 +10,12 @@ import rfm
 from native import MEASURED, alone_in, configure, copied, environment, make, needs
 from plumbline import cli
 from plumbline.bench import simulation as bench_simulation
+from plumbline.cli import simulation as command
 from plumbline.errors import PlumblineError
 from plumbline.mpi.families import Settings
 from plumbline.report import figures
 from plumbline.settings import ROOT
-from plumbline.simulation import command, network, platform_file, predict, program, study, topology
+from plumbline.simulation import network, platform_file, predict, program, study, topology
 
 NETWORKS = ROOT / 'config' / 'networks'
 

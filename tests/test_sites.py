@@ -12,7 +12,7 @@ import pytest
 
 import rfm
 from plumbline.errors import PlumblineError
-from plumbline.mpi import launch
+from plumbline.rfm import launch
 
 SITE = rfm.GUARDS / 'four_partitions.py'
 CHECKS = rfm.REPOSITORY / 'checks'

@@ -22,7 +22,7 @@ import rfm
 from mpi_native import any_mpi
 from plumbline import schemas
 from plumbline.errors import PlumblineError
-from plumbline.system import spack
+from plumbline.rfm import spack
 
 SHIPPED = rfm.REPOSITORY / 'spack-env'
 PACKAGE = SHIPPED / 'repo/spack_repo/plumbline/packages/plumbline_kernels/package.py'

@@ -15,9 +15,10 @@ import polars as pl
 import pytest
 
 import rfm
+from plumbline.cli import sweep as command
 from plumbline.errors import PlumblineError
 from plumbline.store import archive
-from plumbline.sweep import command, driver, results, state
+from plumbline.sweep import driver, results, state
 from virtual import cluster_in
 from waiting import until
 

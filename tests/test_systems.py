@@ -5,8 +5,8 @@ import pytest
 from typer.testing import CliRunner
 
 import sample_session as sample
-from plumbline.analysis import sides, systems
 from plumbline.cli import app
+from plumbline.comparison import sides, systems
 from plumbline.errors import PlumblineError
 
 

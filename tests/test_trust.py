@@ -12,12 +12,12 @@ from reframe.core.exceptions import SanityError
 
 import made_report
 import rfm
-from plumbline import report
+from plumbline import atomic, report
 from plumbline.errors import PlumblineError
 from plumbline.model.safe_text import masked, shown
 from plumbline.rfm import build_cache, job
 from plumbline.scheduler import schedule
-from plumbline.store import archive, atomic
+from plumbline.store import archive
 from plumbline.sweep import node, results, slurm, state
 from plumbline.system import trust
 

@@ -4,7 +4,7 @@ from reframe.core.builtins import run_after, variable
 
 from plumbline.analysis import cores as model, handovers, levels
 from plumbline.model import metrics, quantity
-from plumbline.mpi.pairs import LEAST_NODES
+from plumbline.model.pairs import LEAST_NODES
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.node import allocation
 from plumbline.rfm.variables import YesNo

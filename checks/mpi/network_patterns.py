@@ -4,9 +4,9 @@ from reframe.core.builtins import parameter, run_after, variable
 from reframe.core.exceptions import SanityError
 
 from plumbline.errors import in_one_line
-from plumbline.model import metrics, records
+from plumbline.model import metrics, pairs, records
 from plumbline.model.quantity import amount, size as text_of
-from plumbline.mpi import pairs, patterns as model, ports
+from plumbline.mpi import patterns as model, ports
 from plumbline.mpi.check import MpiCheck
 from plumbline.rfm.variables import Amount, Whole
 from plumbline.simulation.patterns import Expected

@@ -3,9 +3,8 @@ import reframe as rfm
 from reframe.core.builtins import run_after, variable
 from reframe.core.exceptions import SanityError
 
-from plumbline.model import metrics
+from plumbline.model import metrics, pairs as model
 from plumbline.model.quantity import size as text_of
-from plumbline.mpi import pairs as model
 from plumbline.mpi.check import MpiCheck
 from plumbline.rfm.variables import Amount, Whole
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plumbline.analysis.handovers import of_kinds, pair, rows
-from plumbline.model import grouping, quantity
-from plumbline.mpi import pairs
+from plumbline.model import grouping, pairs, quantity
 from plumbline.system import topology
 
 #: Findings, by name.

@@ -23,10 +23,10 @@ import polars as pl
 
 from plumbline.bench.common import Figure, stand_ins
 from plumbline.errors import PlumblineError
-from plumbline.nodes import events, proposals
+from plumbline.nodes import events
 from plumbline.report import sweep_page
 from plumbline.settings import ROOT
-from plumbline.sweep import driver, node as job, outliers, ranking, results, scatter, slurm, state
+from plumbline.sweep import driver, node as job, outliers, proposals, ranking, results, scatter, slurm, state
 
 NODES = (1000, 10000)
 

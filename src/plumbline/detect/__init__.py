@@ -15,13 +15,13 @@ from pathlib import Path
 from ClusterShell.NodeSet import NodeSetException
 
 from plumbline.detect import compilers, file_systems, flux, modules, mpis, pbs, slurm
-from plumbline.detect.commands import NoAnswer
 from plumbline.detect.site_file import Entry, Found, Partition, is_name, name_of, remark, render
 from plumbline.errors import PlumblineError, saying_why
 from plumbline.likwid import pin
 from plumbline.model.quantity import several
 from plumbline.mpi import environments
 from plumbline.settings import HOME
+from plumbline.system.commands import NoAnswer
 
 #: In this order: Slurm has commands of PBS's names, and Flux may run within a job of another scheduler.
 SCHEDULERS = {'slurm': slurm, 'pbs': pbs, 'flux': flux}

@@ -2,8 +2,8 @@
 
 import shutil
 
-from plumbline.detect.commands import NoAnswer, ask
 from plumbline.system import toolchains
+from plumbline.system.commands import NoAnswer, ask
 
 
 def in_path():

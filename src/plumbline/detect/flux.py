@@ -8,10 +8,10 @@ import shutil
 
 from ClusterShell.NodeSet import NodeSet
 
-from plumbline.detect.commands import NoAnswer, ask_json, node_set
 from plumbline.detect.site_file import SEVERAL_KINDS, Entry, Found, Partition, name_of, remark
 from plumbline.model.grouping import by_key
 from plumbline.model.quantity import several
+from plumbline.system.commands import NoAnswer, ask_json, node_set
 
 _BINDINGS = ("DECIDE: ReFrame's scheduler needs Flux's Python bindings (`import flux`), which this Python does not "
              'have: make them visible to it, e.g. by PYTHONPATH')

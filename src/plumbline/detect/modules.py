@@ -9,8 +9,8 @@ import shutil
 import sys
 from dataclasses import dataclass, field
 
-from plumbline.detect.commands import NoAnswer, ask_json
 from plumbline.detect.site_file import name_of
+from plumbline.system.commands import NoAnswer, ask_json
 
 #: What sites, Spack, EasyBuild and vendors call modules of compilers and MPIs, in small letters.
 COMPILERS = ('gcc', 'gnu', 'llvm', 'clang', 'intel', 'intel-compilers', 'intel-oneapi-compilers', 'oneapi', 'icx',

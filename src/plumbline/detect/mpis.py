@@ -2,7 +2,7 @@
 
 import shutil
 
-from plumbline.detect.commands import NoAnswer, ask
+from plumbline.system.commands import NoAnswer, ask
 
 
 def _knows_pmix(launcher):

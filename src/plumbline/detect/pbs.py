@@ -9,10 +9,10 @@ import shutil
 
 from ClusterShell.NodeSet import NodeSet
 
-from plumbline.detect.commands import NoAnswer, ask_json
 from plumbline.detect.site_file import SEVERAL_KINDS, Entry, Found, Partition, name_of, remark, time_limit
 from plumbline.model.grouping import by_key
 from plumbline.model.quantity import memory, several
+from plumbline.system.commands import NoAnswer, ask_json
 
 _DOWN = {'down', 'offline', 'state-unknown'}
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from ClusterShell.NodeSet import NodeSet
 
-from plumbline.detect.commands import NoAnswer, ask, node_set
 from plumbline.detect.site_file import SEVERAL_KINDS, Entry, Found, Partition, name_of, remark, time_limit
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity
 from plumbline.model.quantity import several
+from plumbline.system.commands import NoAnswer, ask, node_set
 
 # Partition, with * for the default; state; time limit; nodes allocated/idle/other/total; CPUs; sockets:cores:threads;
 # memory (MB); features; generic resources; names.

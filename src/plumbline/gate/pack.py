@@ -6,9 +6,9 @@ import tempfile
 import zipapp
 from pathlib import Path
 
+from plumbline import atomic
 from plumbline.errors import PlumblineError, saying_why
 from plumbline.gate.packed import main as gate
-from plumbline.store import atomic
 
 #: What is packed, from the package's folder on.
 _MODULES = ('gate/packed/*.py', 'system/cgroup.py', 'system/dmi.py')

@@ -12,12 +12,12 @@ import re
 import socket
 from collections.abc import Iterable
 
+from plumbline import atomic
 from plumbline.errors import PlumblineError, saying_why
 from plumbline.gate import files
 from plumbline.gate.packed import compare, facts, main, reading, software
 from plumbline.gate.packed.compare import DRAIN, NOTE, WARN
 from plumbline.gate.packed.node import Node, natural
-from plumbline.store import atomic
 
 #: What tells kinds of nodes apart, where it can be read, and that no part that fails changes.
 _OF = ('cpu.model', 'system.product')

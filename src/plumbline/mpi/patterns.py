@@ -10,7 +10,7 @@ import numpy as np
 
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity, records
-from plumbline.mpi.pairs import LEAST_NODES, slow
+from plumbline.model.pairs import LEAST_NODES, slow
 
 #: What a check of a pattern measures: what two nodes reach alone, and what all reach at once.
 VARIANTS = {'bisection': ('pair', 'bisection'), 'neighbour': ('pair', 'ring', 'grid2', 'grid3'), 'pairs': ('pair', 'matchings'),

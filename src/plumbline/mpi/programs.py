@@ -5,7 +5,7 @@ import os
 from reframe.core.builtins import run_before
 
 from plumbline.errors import in_one_line
-from plumbline.mpi.launch import EnvironmentLauncher, own_words
+from plumbline.rfm.launch import EnvironmentLauncher, own_words
 from plumbline.rfm.programs import built_programs
 
 

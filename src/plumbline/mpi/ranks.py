@@ -10,8 +10,8 @@ from plumbline import settings
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.mpi import loopback
 from plumbline.mpi.families import Settings, family_of
-from plumbline.mpi.launch import EnvironmentLauncher, own_words
 from plumbline.mpi.nodes import nodes_of
+from plumbline.rfm.launch import EnvironmentLauncher, own_words
 from plumbline.rfm.variables import Whole, WholeOrAll
 
 

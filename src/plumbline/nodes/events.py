@@ -6,7 +6,7 @@
                (:data:`IN_ORDER`, :data:`OUTLIER`; null: not ranked), ``lacks`` (what peers have and it has not, in words), ``hours`` of all
                the sweep's jobs on the node so far
 ``failed``     a sweep's job on it, or it had none, for Slurm had the node out of service (:data:`OUT_OF_SERVICE`): ``state``, ``reason``, ``hours``
-``outlier``    of a ``sweep``, or otherwise not in order: ``evidence`` (:func:`plumbline.nodes.findings.evidence`; its ``told``: what its own report
+``outlier``    of a ``sweep``, or otherwise not in order: ``evidence`` (:func:`plumbline.sweep.findings.evidence`; its ``told``: what its own report
                and its peers say, as texts), ``page``
 ``cleared``    the node is in order by that ``sweep`` after all: it was gone on with
 ``proposed``   to the site by a ``sweep``: ``action`` (``drain``, ``return``), ``command``, ``how`` (``printed``, ``hook``)
@@ -24,10 +24,10 @@ import time
 
 import polars as pl
 
+from plumbline import atomic
 from plumbline.errors import PlumblineError, saying_why
 from plumbline.model import stamp
 from plumbline.settings import REPORTS
-from plumbline.store import atomic
 
 #: Where the journals are.
 FOLDER = REPORTS / 'nodes'

@@ -10,9 +10,9 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 
+from plumbline import atomic
 from plumbline.errors import PlumblineError
 from plumbline.references.files import load
-from plumbline.store import atomic
 
 
 def _yaml():

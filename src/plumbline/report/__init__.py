@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from plumbline import atomic
 from plumbline.analysis.session import Session
 from plumbline.errors import PlumblineError
 from plumbline.report.junit import junit
 from plumbline.report.public import public
 from plumbline.report.table import render
-from plumbline.store import atomic
 
 __all__ = ['Session', 'junit', 'render', 'write']
 

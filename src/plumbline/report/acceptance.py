@@ -4,8 +4,8 @@ from importlib import metadata
 from pathlib import Path
 
 from plumbline.analysis import counts
-from plumbline.analysis.acceptance import basis
 from plumbline.analysis.answers import some
+from plumbline.comparison.acceptance import basis
 from plumbline.errors import PlumblineError
 from plumbline.model import registry, verdict
 from plumbline.report import save_file
@@ -23,7 +23,7 @@ VERDICTS = {
 def write(found, names, path):
     '''Write the document to a file whose name ends with ``.pdf`` or ``.html``; its path.
 
-    :arg found: :class:`plumbline.analysis.acceptance.Acceptance`.
+    :arg found: :class:`plumbline.comparison.acceptance.Acceptance`.
     :arg names: what the site's file says (``schemas/acceptance.json``); None: lines to fill in.
     :raises PlumblineError: if it cannot be written, or WeasyPrint or its libraries are missing.
     '''

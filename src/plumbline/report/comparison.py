@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from plumbline.analysis import compare
+from plumbline.comparison import compare
 from plumbline.model import grouping, quantity, registry, verdict
 from plumbline.model.parameters import as_words
 from plumbline.report.grid import grid
@@ -25,7 +25,7 @@ _BY_REASON = (compare.GONE, compare.NEW)
 
 
 def render(found, console):
-    '''Print a :class:`plumbline.analysis.compare.Comparison`.'''
+    '''Print a :class:`plumbline.comparison.compare.Comparison`.'''
     nodes = sorted({name for change in found.changes for name in change.nodes if name})
     where = nodes[0] if len(nodes) == 1 else f'{len(nodes)} nodes'
     for text in (f"{found.system} ({where}): {found.after} after {', '.join(found.before)}", *summary(found), *power(found)):

@@ -3,9 +3,9 @@
 import functools
 from dataclasses import dataclass
 
-from plumbline.analysis import sides
 from plumbline.analysis.history import LEAST_VALUES, lasting
 from plumbline.analysis.session import Session
+from plumbline.comparison import sides
 from plumbline.model import changes, prediction, quantity, stamp, verdict
 from plumbline.report.grid import grid
 from plumbline.report.variance import labels

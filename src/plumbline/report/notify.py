@@ -10,10 +10,11 @@ import json
 from collections import Counter
 from pathlib import Path
 
+from plumbline import atomic
 from plumbline.errors import PlumblineError
 from plumbline.model import registry, verdict
 from plumbline.model.safe_text import shown
-from plumbline.store import archive, atomic
+from plumbline.store import archive
 from plumbline.system import site_command
 
 NOT_JUDGED = 'COULD NOT BE JUDGED'

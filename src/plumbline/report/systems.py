@@ -7,7 +7,7 @@ from plumbline.report.grid import grid
 
 
 def render(found, console):
-    '''Print a :class:`plumbline.analysis.systems.Comparison`.'''
+    '''Print a :class:`plumbline.comparison.systems.Comparison`.'''
     for system, (processor, sessions) in found.about.items():
         alone = f'; {quantity.several(found.alone[system], "metric")} that no other has' if found.alone[system] else ''
         console.print(f"{system}: {processor}; {quantity.several(len(sessions), 'session')} ({', '.join(sessions)}){alone}",

@@ -3,7 +3,7 @@
 import operator
 from collections import Counter
 
-from plumbline.analysis import compare
+from plumbline.comparison import compare
 from plumbline.model import quantity, registry
 from plumbline.report import download, drawing
 from plumbline.report.comparison import again, both, by, gathered, of_incomparable, of_part, other_verdicts, power, remark, summary
@@ -26,7 +26,7 @@ COLUMNS = {title: operator.attrgetter(name) for title, name in {
 
 
 def page(found):
-    '''The page's text, of a :class:`plumbline.analysis.compare.Comparison`.'''
+    '''The page's text, of a :class:`plumbline.comparison.compare.Comparison`.'''
     rows = [{'kind': change.kind, 'check': change.check, 'metric': change.metric or '(the test)', 'place': f'{change.partition} {change.environ}',
              'node': both(change.nodes), 'before': quantity.amount(change.before, change.unit),
              'after': quantity.amount(change.after, change.unit, change.before), 'by': by(change), 'sees': quantity.percent(change.sees),

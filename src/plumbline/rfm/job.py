@@ -10,13 +10,12 @@ from reframe.core.exceptions import ReframeError, SanityError
 from reframe.core.pipeline import RegressionTestPlugin
 from reframe.core.runtime import runtime
 
-from plumbline import settings
+from plumbline import atomic, settings
 from plumbline.model import quantity
-from plumbline.mpi.launch import MPIRUN, SRUN
 from plumbline.rfm import private
+from plumbline.rfm.launch import MPIRUN, SRUN
 from plumbline.rfm.variables import Whole, refuse_unknown
 from plumbline.scheduler import job_state
-from plumbline.store import atomic
 
 #: What the job script writes after the program, with the exit code.  With
 #: ``general/trap_job_errors`` it has stopped before, at the first command that failed.

@@ -12,17 +12,15 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_before, sanity_function, variable
 from reframe.core.exceptions import BuildError
 
-from plumbline import settings
+from plumbline import atomic, settings
 from plumbline.errors import PlumblineError
 from plumbline.model import environment_errors
-from plumbline.rfm import build_cache
+from plumbline.rfm import build_cache, spack
 from plumbline.rfm.capacity import MeasuredCaches
 from plumbline.rfm.job import EXIT_CODE, Job
 from plumbline.rfm.node import cores_of
 from plumbline.scheduler import job_state
 from plumbline.settings import ROOT
-from plumbline.store import atomic
-from plumbline.system import spack
 
 #: Files that are compiled at a time, where there are as many cores.
 MOST_COMPILERS = 16
@@ -56,7 +54,7 @@ class built_programs(rfm.RegressionTest, Job, special=True):      # type: ignore
     @run_before('compile')
     def configure_build(self):
         try:
-            #: The :class:`plumbline.system.spack.Locked` that has the programs; None where CMake builds them.
+            #: The :class:`plumbline.rfm.spack.Locked` that has the programs; None where CMake builds them.
             self.spack = spack.locked(self.current_environ)
         except PlumblineError as error:
             raise self._build_error(str(error)) from None

@@ -9,7 +9,7 @@ import contextlib
 import re
 import time
 
-from plumbline.detect.commands import NoAnswer, ask
+from plumbline.system.commands import NoAnswer, ask
 
 #: Slurm is given so long to answer: its controller may just be restarted.  Seconds.
 PATIENCE = 60

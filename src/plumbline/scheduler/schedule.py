@@ -11,9 +11,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from plumbline import atomic
 from plumbline.errors import PlumblineError, saying_why
 from plumbline.settings import CODE, HOME, KEPT, MODES, ROOT
-from plumbline.store import atomic
 from plumbline.system import trust
 
 #: How variables begin whose names the script tells where it does not keep them.

@@ -17,10 +17,11 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from plumbline import atomic
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity, stamp
 from plumbline.model.safe_text import masked
-from plumbline.store import atomic, former, run_reports
+from plumbline.store import former, run_reports
 from plumbline.store.archive_rows import session_rows
 
 #: Columns of a file, in order.  ``date`` comes from the folder, ``system`` from both.

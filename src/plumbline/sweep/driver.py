@@ -4,12 +4,12 @@ import re
 import time
 from dataclasses import dataclass
 
-from plumbline.detect.commands import NoAnswer
 from plumbline.errors import PlumblineError
 from plumbline.sweep import node as job, results
 from plumbline.sweep.allowance import Allowance
 from plumbline.sweep.slurm import NodeRefused, Refused
 from plumbline.sweep.state import MEASURED, OVER, QUEUED, SUBMITTING, WAITING, set_aside
+from plumbline.system.commands import NoAnswer
 
 #: Longest pause between two questions to a scheduler that does not answer, seconds.
 _LONGEST_PAUSE = 60

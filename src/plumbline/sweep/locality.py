@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from plumbline.detect.commands import node_set
 from plumbline.errors import PlumblineError
 from plumbline.model.grouping import by_key
 from plumbline.sweep.slurm import folded
+from plumbline.system.commands import node_set
 
 #: So likely may chance put as many of the odd nodes into one of the places, all places together.
 CHANCE = 0.01

@@ -6,8 +6,8 @@ import shlex
 import sys
 from pathlib import Path
 
+from plumbline import atomic
 from plumbline.settings import KEPT
-from plumbline.store import atomic
 
 #: Files in the folder of a node: the run report, the job's output, the number of the job that runs there, ReFrame's
 #: exit code once it has ended, and a mark that the programs are built.

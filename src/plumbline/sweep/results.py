@@ -29,6 +29,7 @@ from pathlib import Path
 
 import polars as pl
 
+from plumbline import atomic
 from plumbline.analysis.answers import some
 from plumbline.analysis.lines import NOT_MEASURED
 from plumbline.analysis.session import Session
@@ -37,7 +38,7 @@ from plumbline.model import processor, quantity, registry, verdict
 from plumbline.model.uncertainty import HALF_WIDTH
 from plumbline.references import others
 from plumbline.settings import REPORTS
-from plumbline.store import archive, atomic, former
+from plumbline.store import archive, former
 from plumbline.sweep import state
 from plumbline.sweep.node import CPUS, ENDED, OUTPUT, REPORT
 from plumbline.system import topology_file

@@ -11,9 +11,9 @@ import json
 
 import polars as pl
 
+from plumbline import atomic
 from plumbline.errors import PlumblineError
 from plumbline.nodes import events
-from plumbline.store import atomic
 from plumbline.sweep import peers, ranking
 
 FILE, SCORES, IN_STATES = 'scatter.parquet', 'scores.parquet', 'states.parquet'

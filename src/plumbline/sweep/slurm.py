@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from ClusterShell.NodeSet import NodeSet
 
-from plumbline.detect.commands import NoAnswer, ask, node_set
 from plumbline.errors import PlumblineError
 from plumbline.scheduler.job_state import NOT_OVER
 from plumbline.scheduler.submit_errors import with_fix
+from plumbline.system.commands import NoAnswer, ask, node_set
 
 #: Slurm's commands repeat by themselves for a while what its controller does not answer; seconds.
 SECONDS = 60

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from plumbline import atomic
 from plumbline.errors import PlumblineError
 from plumbline.model.safe_text import shown
-from plumbline.store import atomic
 from plumbline.sweep import node as job
 from plumbline.sweep.selection import Limits
 

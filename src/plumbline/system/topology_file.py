@@ -8,9 +8,9 @@ import json
 from collections import Counter
 from pathlib import Path
 
+from plumbline import atomic
 from plumbline.errors import PlumblineError, saying_why
 from plumbline.model import quantity
-from plumbline.store import atomic
 from plumbline.system.topology import cpu_list
 
 #: What the job writes before its JSON.

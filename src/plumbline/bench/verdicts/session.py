@@ -9,10 +9,11 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from plumbline import atomic
 from plumbline.bench.verdicts.faults import Launch, ended, mpi
 from plumbline.references.files import directory, portable
 from plumbline.settings import MEASURE, ONE_BY_ONE, ROOT
-from plumbline.store import archive, atomic
+from plumbline.store import archive
 from plumbline.system import toolchains
 
 #: The quickest that tell of L1, a core's largest cache, memory with one thread and all, its latency, files, messages in shared memory.

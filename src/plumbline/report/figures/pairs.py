@@ -1,8 +1,7 @@
 '''Messages between all pairs of nodes: a cell for each, row the sender, column the receiver.'''
 
 from plumbline.errors import PlumblineError
-from plumbline.model import quantity
-from plumbline.mpi import pairs as model
+from plumbline.model import pairs as model, quantity
 from plumbline.report.figures.common import Table, by_place, not_drawn
 from plumbline.report.figures.matrix import heat_map, width
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from plumbline.analysis import sides
 from plumbline.analysis.lines import detail_of
 from plumbline.analysis.session import Session
+from plumbline.comparison import sides
 from plumbline.errors import PlumblineError
 from plumbline.model import grouping, prediction, quantity, registry, states, subsystems, uncertainty, verdict
 from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plumbline.analysis import counts, gathered, history, lines, machine_state, sides
+from plumbline.analysis import counts, gathered, history, lines, machine_state
 from plumbline.analysis.session import Session
+from plumbline.comparison import sides
 from plumbline.model import baselines, grouping, quantity, registry, verdict
 from plumbline.store import archive
 
@@ -104,7 +105,7 @@ def read(sources: Sequence[str], root) -> Acceptance:
             frames += [(path, sides.load(path, root)) for path in paths]
             losses += [[] for _ in paths]
             if Path(source).is_dir():
-                from plumbline.nodes import findings  # with what knows of schedulers
+                from plumbline.sweep import findings  # with what knows of schedulers
                 nodes += findings.not_in_order(source)
         else:
             frames.append((archive.file_of(root, str(source)), frame := sides.load(source, root)))

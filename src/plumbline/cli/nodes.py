@@ -130,7 +130,7 @@ def _references(system, new):
 @app.command()
 def ticket(node: Annotated[str, typer.Argument(help='its name')], system: Annotated[str | None, typer.Option(help=SYSTEM)] = None):
     '''The text of a ticket for the last finding of a node: subsystem, metrics, peers, cause, how often, and what is proposed.'''
-    from plumbline.nodes import proposals
+    from plumbline.sweep import proposals
     history = _history(system)
     known = history.of(_named([node], history)[0])
     if not known.findings and not known.unmeasured:

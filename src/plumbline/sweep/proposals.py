@@ -9,8 +9,8 @@ import polars as pl
 
 from plumbline.model import quantity
 from plumbline.model.safe_text import shown
-from plumbline.nodes import events, findings, history
-from plumbline.sweep import ranking
+from plumbline.nodes import events, history
+from plumbline.sweep import findings, ranking
 from plumbline.sweep.outliers import drain_command
 from plumbline.sweep.slurm import folded, when
 from plumbline.system import site_command

@@ -9,14 +9,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from plumbline.analysis import command as analysis
+from plumbline.cli import analysis, gate, nodes, references, sweep
 from plumbline.errors import PlumblineError
-from plumbline.gate import command as gate
 from plumbline.model.safe_text import shown
-from plumbline.nodes import command as nodes
-from plumbline.references import command as references
 from plumbline.settings import MODES, REPORTS, ROOT
-from plumbline.sweep import command as sweep
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help=__doc__)
 
@@ -116,7 +112,7 @@ def compare(
     '''Before and after an upgrade: what got slower, by more than noise, and what else changed; exit 1 if something did.'''
     from rich.console import Console
 
-    from plumbline.analysis import compare as comparing, sides
+    from plumbline.comparison import compare as comparing, sides
     from plumbline.report import comparison
     if bool(sessions) == bool(last) or (sessions and len(sessions) < 2):
         raise PlumblineError('name at least two sessions, oldest first, or --last 2')
@@ -142,13 +138,13 @@ def systems(
     '''Several systems beside each other: each rate and time relative to the best of them, and each subsystem.'''
     from rich.console import Console
 
-    from plumbline.analysis import sides, systems as beside
+    from plumbline.comparison import sides, systems as beside
     from plumbline.report import systems as tables
     found = beside.compare(sides.by_system(sessions, archive_root))
     console = Console(width=None if sys.stdout.isatty() else 120)
     tables.render(found, console)
     if output:
-        from plumbline.store import atomic
+        from plumbline import atomic
         console.print(f'values: {atomic.write(output, found.frame().write_csv())}', soft_wrap=True, highlight=False, markup=False)
 
 
@@ -237,7 +233,7 @@ def simulate(
     sensitivity: Annotated[bool, typer.Option(help='with --published: how far that moves with each number it rests on; half an hour')] = False,
 ):
     '''What would more latency cost?  CG or SP on a network that is described in a file, with SimGrid.'''
-    from plumbline.simulation import command
+    from plumbline.cli import simulation as command
     for line in command.answer(network, application, processes, latency, size, iterations, published, sensitivity):
         print(line, flush=True)
 

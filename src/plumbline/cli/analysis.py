@@ -72,7 +72,7 @@ def acceptance(
     '''The acceptance document: verdict, each node and value and what it was judged by, failures by class, method, state of the
     machine, software, and a page to sign; exit codes as of plumbline report.'''
     from plumbline import schemas
-    from plumbline.analysis import acceptance as documents
+    from plumbline.comparison import acceptance as documents
     from plumbline.model import quantity
     from plumbline.report import acceptance as reports
     given = schemas.read_yaml(names, 'acceptance', 'see docs/howto/acceptance.rst') if names else None

@@ -61,8 +61,7 @@ def sweep(
     Exit code: 0 all measured and none an outlier; 1 a node is missing, an outlier or has less than its peers, or its own report ends with 1; 2
     nothing measured; 3 a node's own report ends with 3, or a node could not be ranked in a whole subsystem, where three and more were measured.
     Nodes that the sweep's own limits skip (--node-hours, --scavenge) are named, and are not missing.'''
-    from plumbline.nodes import proposals
-    from plumbline.sweep import node as job, outliers, plan as plans, results, state
+    from plumbline.sweep import node as job, outliers, plan as plans, proposals, results, state
     from plumbline.sweep.confirm import prepare
     from plumbline.sweep.selection import Limits, Selection
     from plumbline.sweep.slurm import Slurm

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from plumbline.analysis import sides
+from plumbline.comparison import sides
 from plumbline.errors import PlumblineError
 from plumbline.model import grouping, quantity, registry
 from plumbline.store import archive
@@ -95,7 +95,7 @@ class Comparison:
 
 def compare(sessions: Mapping[str, Sequence[pl.DataFrame]]) -> Comparison:
     '''
-    :arg sessions: system -> rows of its sessions (:func:`plumbline.analysis.sides.load`).
+    :arg sessions: system -> rows of its sessions (:func:`plumbline.comparison.sides.load`).
     :raises PlumblineError: of fewer than two systems, and where they have no metric in common.
     '''
     if len(sessions) < 2:
