@@ -25,7 +25,7 @@ _AT_START = ('PYTHON', 'LC_', 'LANG', 'TZ', 'OMP_', 'OPENBLAS_', 'MKL_', 'POLARS
 _LOADED = ('archspec.cpu', 'attr', 'jinja2', 'jsonschema', 'lxml.etree', 'numpy', 'plotly.graph_objects', 'reframe.frontend.cli',
            'requests', 'rich.console', 'rich.table', 'scipy.special', 'typer._adapters', 'yaml', 'zipfile', 'ClusterShell.NodeSet',
            *(f'plumbline.{name}' for name in (
-               'analysis.history', 'gate.command', 'likwid.bench_output', 'likwid.pin', 'model.spatter', 'nodes.command', 'report.acceptance',
+               'analysis.history', 'cli.gate', 'cli.nodes', 'likwid.bench_output', 'likwid.pin', 'model.spatter', 'report.acceptance',
                'report.history_page', 'report.notify', 'report.page', 'report.telemetry', 'report.upgrade_page', 'store.perflogs', 'sweep.causes')))
 
 
