@@ -284,6 +284,8 @@ def test_a_subsystem_whose_references_are_of_other_states_is_not_a_pass():
     for others, status in (([elsewhere, share], 3), ([share], 0)):      # as many in another state as are judged: a loss may be there
         rows = sample.frame(sample.case('latency', [*others, sample.predicted('v1', name='latency', unit='us')]))
         assert report.Session(rows).exit_status() == status
+        # "+2 %" would read as the reason that it is not judged.
+        assert not status or any(one.text.startswith('latency not judged') for one in report.Session(rows).answers)
     two = [sample.predicted(name, name='latency', unit='us') for name in ('v1', 'v2')]
     assert report.Session(sample.frame(sample.case('latency', [elsewhere, *two]))).exit_status() == 0
 

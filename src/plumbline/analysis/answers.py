@@ -106,7 +106,7 @@ def _lost(session, question):
 
 def _out_of_bounds(judged, lost):
     '''What is not a PASS, the subsystems first; '' where there is nothing.'''
-    said = [f"{one.name} {'not judged' if one.change is None else quantity.change(one.change, 0)}" for one in lost]
+    said = [f"{one.name} {quantity.change(one.change, 0) if one.lost else 'not judged'}" for one in lost]      # its reason says of what state, say
     for ruling, words in ((verdict.FAIL, 'out of bounds'), (verdict.UNSTABLE, 'not to be judged')):
         its = [line for line in judged if line.verdict == ruling]
         if its:
