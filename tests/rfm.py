@@ -16,12 +16,16 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import polars
 import pytest
 from reframe.utility.cpuinfo import cpuinfo
 
 import preloaded
+from plumbline.model import probes
+from plumbline.references import Reference, files
 from plumbline.report import figures
+from plumbline.rfm import evaluation
 from plumbline.store import archive
 from plumbline.system import topology
 
@@ -137,6 +141,22 @@ def measured_of(done, name):
     return metrics_of(case), case['plumbline']
 
 
+def judged_on_day_one(found, metric=''):
+    '''Names of metrics, that begin so, which the shipped references judge, or would: on a shared host somebody may have worked beside a core.'''
+    beside = probes.doubt_beside(np.ones(1)).partition(' beside ')[0]
+    return {name for name, of in found.items() if name.startswith(metric)
+            and (of.get('reference_from') == 'portable.yaml' or of.get('unjudged', '').startswith(beside))}
+
+
+def by_shipped(check, keys, metric):
+    '''A metric as the shipped references judge it.
+
+    :arg keys: those of the references of that check, from the partition on.
+    '''
+    bounds = files.lookup(files.load(REPOSITORY / 'config/references/portable.yaml'), check, keys)[metric.name]
+    return evaluation.judged(evaluation.Case(metric, reference=Reference(tuple(bounds[:3])), reference_from='portable.yaml'))
+
+
 def detail_of(check, case):
     '''What the report's figures get of a check's test case.'''
     return {**case['plumbline'], 'check': check, 'hostname': 'here', 'partition': 'p', 'environ': 'gnu'}
@@ -222,6 +242,14 @@ def script(path, text):
     path.write_text(f'#!/bin/sh\n{text}\n')
     path.chmod(0o755)
     return path
+
+
+def laid(folder, files):
+    '''The folder, with files in it: path -> text.'''
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
 
 
 def with_stream(folder, **variables):

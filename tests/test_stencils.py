@@ -218,15 +218,11 @@ def test_padding_is_measured_as_data(run, programs):
     assert {metric['verdict'] for metric in found.values()} == {'NO REFERENCE'}
 
 
-def judged_on_day_one(found, metric):
-    return {name.partition('.')[2] for name, of in found.items() if name.startswith(f'{metric}.') and of.get('reference_from') == 'portable.yaml'}
-
-
 def test_jacobi_is_judged_in_memory(run, programs):
     found, left = rfm.measured_of(run[0], 'jacobi_memory')
     variants = {'plain', 'nt', 'blocked_prefetch'}
     assert set(found) == {f'{metric}.{v}' for metric in ('of_limit', 'of_parts', 'flops') for v in variants}
-    assert judged_on_day_one(found, 'of_parts') == {'plain', 'blocked_prefetch'}
+    assert rfm.judged_on_day_one(found, 'of_parts') == {'of_parts.plain', 'of_parts.blocked_prefetch'}
     kernels = [record for record in left['records'] if record['role'] == 'kernel']
     assert {record['level'] for record in kernels} == {'memory'}
     assert {record['traffic_source'].partition(': 1 load')[0] for record in kernels} == {'model: three planes stay in the cache below'}
@@ -251,8 +247,7 @@ def test_blocking_is_measured_against_plain(run, programs):
     variants = programs.runnable('jacobi')
     assert set(found) == ({f'{metric}.{v}' for metric in ('of_limit', 'of_parts', 'flops') for v in variants}
                           | {f'speedup.{v}' for v in variants - {'plain'}})
-    assert judged_on_day_one(found, 'of_limit') == variants
-    assert judged_on_day_one(found, 'of_parts') == variants - {'nt', 'blocked_nt'}
+    assert rfm.judged_on_day_one(found) == {f'of_limit.{v}' for v in variants} | {f'of_parts.{v}' for v in variants - {'nt', 'blocked_nt'}}
     kernels = [record for record in left['records'] if record['role'] == 'kernel']
     assert {record['options']['planes'] for record in kernels} == {8 * kernels[0]['threads'] + 2}
 
