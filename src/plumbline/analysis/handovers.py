@@ -11,6 +11,7 @@ import numpy as np
 from plumbline.analysis import levels
 from plumbline.analysis.levels import median
 from plumbline.errors import PlumblineError
+from plumbline.model import records
 from plumbline.system import topology
 
 
@@ -127,13 +128,10 @@ def of_kinds(kinds, found, speeds=None):
 
 def rows(record, key, width):
     '''A key of ``cores`` as an array of shape (samples, width).'''
-    try:
-        values = np.array(record['cores'][key], dtype=float)
-    except (KeyError, TypeError, ValueError):
-        values = np.empty(0)
+    values = records.numbers(record, 'cores', key)
     if values.shape != (len(record['seconds']), width) or ((values <= 0).any() and key != 'alone'):
         raise PlumblineError(f"record of {record['kernel']}, {record['variant']}: field cores/{key}: not {width} numbers above 0, or "
-                             'null, for each sample; build the programs and the Python package from the same checkout')
+                             f'null, for each sample; {records.REBUILD}')
     return values
 
 

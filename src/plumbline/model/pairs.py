@@ -3,9 +3,12 @@
 Pure functions on matrices: row the sender, column the receiver, the diagonal not a number.
 '''
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity, records, uncertainty
@@ -20,27 +23,23 @@ _DEVIATIONS = 5
 _LEAST_NODE, _LEAST_PAIR = 0.15, 0.3
 
 
-def matrices(record):
+def matrices(record: dict) -> list[np.ndarray]:
     '''(seconds, spread) of a record of the program ``pairs``: of a message with its answer, shape (ranks, ranks).
 
     :raises PlumblineError: where the record has no such matrices, or numbers in them that cannot be.
     '''
     found = []
     for name in ('seconds', 'spread'):
-        try:
-            values = np.array(record['pairs'][name], dtype=float)
-        except (KeyError, TypeError, ValueError):
-            values = np.empty(0)
-        ranks = record['ranks']
+        values, ranks = records.numbers(record, 'pairs', name), record['ranks']
         others = values[~np.eye(ranks, dtype=bool)] if values.shape == (ranks, ranks) else np.array([np.nan])
         if not (np.isfinite(others).all() and (others >= 0).all() and (name == 'spread' or (others > 0).all())):
             raise PlumblineError(f"record of {record['kernel']}, size {record['size']}: field pairs/{name}: not a finite number above 0 for each "
-                                 f'pair of {ranks} ranks; build the programs and the Python package from the same checkout')
+                                 f'pair of {ranks} ranks; {records.REBUILD}')
         found.append(np.where(np.eye(ranks, dtype=bool), np.nan, values))
     return found
 
 
-def too_short(record, shortest, part):
+def too_short(record: dict, shortest: float, part: str) -> str | None:
     '''The complaint about samples of single parts that the clock cannot time, although those of all together may be long enough; or :obj:`None`.
 
     :arg shortest: of a part, seconds; :arg part: what it is, a ``pair`` or a ``round``.
@@ -49,22 +48,22 @@ def too_short(record, shortest, part):
         f'{records.label(record)}: the shortest sample of a {part}, {shortest:.3g} s, is below {records.CLOCK_TICKS} x the clock resolution')
 
 
-def latency(record):
+def latency(record: dict) -> np.ndarray:
     '''us of a message one way, half of it and its answer; shape (ranks, ranks).'''
     return quantity.microseconds(matrices(record)[0] / 2)
 
 
-def bandwidth(record):
+def bandwidth(record: dict) -> np.ndarray:
     '''MB/s of a message, the time of its empty answer included; shape (ranks, ranks).'''
     return quantity.per_second(record['size'], matrices(record)[0])
 
 
-def of_nodes(values):
+def of_nodes(values: np.ndarray) -> np.ndarray:
     '''For each node the median over its partners, sent and received; shape (ranks,).'''
     return np.nanmedian(np.concatenate([values, values.T], axis=1), axis=1)
 
 
-def typical(values):
+def typical(values: np.ndarray) -> float:
     '''The median node's: with few nodes a slow one is in half of all pairs.'''
     return float(np.median(of_nodes(values)))
 
@@ -77,17 +76,17 @@ class Outliers:
     :attr receivers: the same of nodes when they receive.
     :attr pairs: ((sender, receiver), how many times as slow as the two nodes let expect).
     '''
-    senders: list
-    receivers: list
-    pairs: list
+    senders: list[tuple[int, float]]
+    receivers: list[tuple[int, float]]
+    pairs: list[tuple[tuple[int, int], float]]
 
     @property
-    def nodes(self):
+    def nodes(self) -> list[int]:
         '''All nodes that are slow.'''
         return sorted({node for node, _ in self.senders + self.receivers})
 
 
-def slow(values, least, noise=0.0):
+def slow(values: np.ndarray, least: float, noise: ArrayLike = 0.0) -> tuple[np.ndarray, np.ndarray]:
     '''(which, values over their median): those above it by more than chance, and by the part ``least`` of it.'''
     values = values / np.nanmedian(values)
     sigma = np.hypot(uncertainty.MAD_TO_SIGMA * np.nanmedian(np.abs(values - 1)), noise * values)
@@ -95,11 +94,7 @@ def slow(values, least, noise=0.0):
         return values - 1 > np.maximum(_DEVIATIONS * sigma, least), values
 
 
-def _worst_first(found):
-    return sorted(found, key=lambda item: -item[1])
-
-
-def outliers(seconds, spread, samples):
+def outliers(seconds: np.ndarray, spread: np.ndarray, samples: int) -> Outliers:
     '''Nodes that send slowly, nodes that receive slowly, and pairs that are slower than their two nodes explain.
 
     A node's time is the median over its partners, so that a slow link does not make a slow node; a pair's time is compared with
@@ -107,7 +102,6 @@ def outliers(seconds, spread, samples):
 
     :arg seconds: of a message, shape (n, n); :arg spread: robust relative spread of the samples of each.
     :arg samples: how many samples each is the median of.
-    :returns: :class:`Outliers`.
     :raises ValueError: with fewer than :data:`LEAST_NODES` nodes.
     '''
     if len(seconds) < LEAST_NODES:
@@ -120,12 +114,13 @@ def outliers(seconds, spread, samples):
     # Two slow nodes: at most both delays come together.
     expected = factors[0][:, None] + factors[1][None, :] - 1
     links, ratio = slow(seconds / expected, _LEAST_PAIR, noise)
-    return Outliers(_worst_first((int(i), float(sending[i])) for i in np.flatnonzero(sends)),
-                    _worst_first((int(i), float(receiving[i])) for i in np.flatnonzero(receives)),
-                    _worst_first(((int(i), int(j)), float(ratio[i, j])) for i, j in np.argwhere(links)))
+    senders, receivers = (sorted(((int(i), float(ratios[i])) for i in np.flatnonzero(which)), key=itemgetter(1), reverse=True)
+                          for which, ratios in ((sends, sending), (receives, receiving)))
+    pairs = sorted((((int(i), int(j)), float(ratio[i, j])) for i, j in np.argwhere(links)), key=itemgetter(1), reverse=True)
+    return Outliers(senders, receivers, pairs)
 
 
-def told(found, names, what, most=10):
+def told(found: Outliers, names: Sequence[str], what: str, most: int = 10) -> list[str]:
     '''Lines that name what is slow.
 
     :arg names: of the nodes, by rank.

@@ -33,7 +33,7 @@ MIN_SAMPLES = 10
 _IN_CACHE = {'L1', 'L2', 'L3', 'cache'}
 
 _MARK = '{"record":'
-_REBUILD = 'build the programs and the Python package from the same checkout'
+REBUILD = 'build the programs and the Python package from the same checkout'
 
 
 class NotFinite(ValueError):
@@ -102,10 +102,9 @@ def _check(record: dict) -> str | None:
     '''The complaint about a parsed record, or :obj:`None`.'''
     version = record.get('schema')
     if version != SCHEMA_VERSION:
-        return (f"field 'schema': version {version!r} is not known, this reads "
-                f'{SCHEMA_VERSION}; {_REBUILD}')
+        return f"field 'schema': version {version!r} is not known, this reads {SCHEMA_VERSION}; {REBUILD}"
     wrong = schemas.complaint('record', record) or probes.complaint(record)
-    return wrong and f'{wrong}; {_REBUILD}'
+    return wrong and f'{wrong}; {REBUILD}'
 
 
 def parse(text: str, source: str = 'output', processes: int = 1) -> Records:
@@ -220,6 +219,14 @@ def median_rate(record: dict, key: str = 'bytes') -> float:
 def per_pass(record: dict, key: str = 'seconds') -> Any:
     '''What one pass takes (``seconds``, ``communication``: of every sample, shape (n,)) or does (``bytes``, ``flops``, ``traffic``: a number).'''
     return np.asarray(record[key], dtype=float) / record['passes']
+
+
+def numbers(record: dict, part: str, key: str) -> np.ndarray:
+    '''A matrix of a record, NaN for null; empty where it is missing, or has rows of different lengths.'''
+    try:
+        return np.array(record[part][key], dtype=float)
+    except (KeyError, TypeError, ValueError):
+        return np.empty(0)
 
 
 def label(record: dict) -> str:

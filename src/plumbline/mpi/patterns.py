@@ -44,13 +44,10 @@ def rounds(record):
 
     :raises PlumblineError: where the record has no such matrix, or numbers in it that cannot be.
     '''
-    try:
-        found = np.array(record['pattern']['rounds'], dtype=float)
-    except (KeyError, TypeError, ValueError):
-        found = np.empty(0)
+    found = records.numbers(record, 'pattern', 'rounds')
     if found.ndim != 2 or not found.size or not (np.isfinite(found) & (found > 0)).all():
-        raise PlumblineError(f'{records.label(record)}: field pattern/rounds: not a number of seconds above 0 for each round and sample; build the '
-                             'programs and the Python package from the same checkout')
+        raise PlumblineError(f'{records.label(record)}: field pattern/rounds: not a number of seconds above 0 for each round and sample; '
+                             f'{records.REBUILD}')
     return found
 
 
