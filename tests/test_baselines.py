@@ -9,7 +9,7 @@ import pytest
 
 import rfm
 from plumbline.errors import PlumblineError
-from plumbline.model import baselines, metrics, processor
+from plumbline.model import baselines, metrics, probes, processor
 from plumbline.model.result import Process
 from plumbline.references import Reference, recording
 from plumbline.rfm import evaluation, judging
@@ -19,9 +19,9 @@ ADDITIONS = {'additions_per_cycle': {'before': [3.9] * 9, 'after': [3.9] * 9}}
 CLOCK = {'clock': {'before': [2e9] * 9, 'after': [2e9] * 9}}
 
 
-def ruling(share, baseline, machine=METAL, unjudged=None, probes=ADDITIONS):
+def ruling(share, baseline, machine=METAL, unjudged=None, beside=ADDITIONS):
     '''The judged metric of a Zen 4 that does so much of its baseline.'''
-    record = {'state': {}, 'set_aside': 0, 'rounds': list(range(9)), 'probes': probes}
+    record = {'state': {}, 'set_aside': 0, 'rounds': list(range(9)), 'probes': beside}
     metric = baselines.of_baseline('made', baseline, baseline.value * share ** baseline.better * np.linspace(0.999, 1.001, 9), record, 'zen4',
                                    machine, unjudged)
     known, = judging._by_baselines({metric.name: [evaluation.Case(metric)]}).values()
@@ -102,24 +102,27 @@ def test_a_core_is_judged_by_the_bounds_of_its_baseline(share, baseline, expecte
     assert metric.value == pytest.approx(share, rel=2e-3)
 
 
-@pytest.mark.parametrize('machine, probes, told', [
+@pytest.mark.parametrize('machine, beside, told', [
     ({'virtual': 'yes'}, ADDITIONS, baselines.VIRTUAL), ({'virtual': 'not known'}, ADDITIONS, baselines.PERHAPS_VIRTUAL),
     ({}, ADDITIONS, baselines.PERHAPS_VIRTUAL), (None, {}, baselines.PERHAPS_VIRTUAL),
     (METAL, {'additions_per_cycle': {'before': [2.5] * 9, 'after': [2.7] * 9}},
      'something else works on the core: 2.6 additions per cycle beside the samples, of 4')])
 @pytest.mark.parametrize('share', [0.5, 0.92, 2.0])
-def test_out_of_bounds_nothing_is_judged_where_it_may_not_be_the_core(machine, probes, told, share):
-    assert ruling(1.0, FMA, machine, probes=probes).verdict == 'PASS'
-    metric = ruling(share, FMA, machine, probes=probes)
+def test_out_of_bounds_nothing_is_judged_where_it_may_not_be_the_core(machine, beside, told, share):
+    assert ruling(1.0, FMA, machine, beside=beside).verdict == 'PASS'
+    metric = ruling(share, FMA, machine, beside=beside)
     assert (metric.verdict, metric.reason, metric.unjudged, metric.reference) == ('NO REFERENCE', f'not judged: {told}', told, None)
 
 
 @pytest.mark.parametrize('value, reference_from, expected', [
     (0.95, 'portable.yaml', 'PASS'), (0.5, 'portable.yaml', 'NO REFERENCE'), (0.5, 'made.yaml', 'FAIL')])
 def test_a_doubt_spares_what_holds_anywhere_and_no_reference_of_a_site(value, reference_from, expected):
-    metric = metrics.Metric('efficiency', 'all', np.full(9, value), doubt='somebody else worked there')
+    doubt = probes.doubt_beside(np.ones(9))
+    metric = metrics.Metric('efficiency', 'all', np.full(9, value), doubt=doubt)
     found = evaluation.judged(evaluation.Case(metric, reference=Reference((1.0, -0.15, 0.1)), reference_from=reference_from))
-    assert found.verdict == expected and (expected != 'NO REFERENCE' or found.reason == 'not judged: somebody else worked there')
+    assert found.verdict == expected and (expected != 'NO REFERENCE' or found.reason == f'not judged: {doubt}')
+    # Tests of what is judged on the first day count it.
+    assert bool(rfm.judged_on_day_one({found.name: found.as_json()})) == (reference_from == 'portable.yaml')
 
 
 @pytest.mark.parametrize('value, expected', [(0.7, 'PASS'), (0.5, 'NO REFERENCE'), (0.29, 'FAIL')])

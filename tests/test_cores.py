@@ -19,14 +19,11 @@ from native import CPUS, MEASURED, SOURCE, environment, output_of, two_cpus
 from plumbline.analysis import cores, handovers, levels
 from plumbline.errors import PlumblineError
 from plumbline.model import metrics, records
-from plumbline.references import Reference, files
 from plumbline.report import figures
-from plumbline.rfm import evaluation
 from plumbline.system import topology
 
 #: ns between two CPUs by what they truly share.
 TRUE_NS = {'core': 11, 'L3': 26, 'numa': 95, 'socket': 105, 'node': 210}
-
 
 
 # --- the program ------------------------------------------------------------------------------------------------------
@@ -202,14 +199,11 @@ def test_one_level(values):
     assert levels.boundaries(values).size == 0
 
 
-def test_values_here_and_there_are_no_level():
+def test_values_here_and_there_are_no_level_and_a_while_of_one_pair_is():
     generator = np.random.default_rng(4)
     values = 30 * np.exp(0.05 * generator.standard_normal((12, 2000)))
     values[generator.integers(0, 12, 15), generator.integers(0, 2000, 15)] *= 4
     assert levels.boundaries(values).size == 0
-
-
-def test_a_level_that_one_pair_is_in_for_a_while_is_one():
     values = np.full((60, 1), 30.0)
     values[40:50] = 150
     found = levels.boundaries(values)
@@ -274,9 +268,6 @@ def test_sockets_where_one_is_claimed():
     found = measured(claimed, true_ns(real, range(8)), range(8))
     said = cores.findings(found)
     assert names(said) == [cores.NOT_SHARED] and 'L3' in said[0].text and '0-3, 4-7' in said[0].text
-
-
-def test_three_cores_of_which_one_does_not_share_the_cache():
     found = measured(machine(of_cache=3), np.array([26., 110., 110.]), range(3))
     assert names(cores.findings(found)) == [cores.NOT_SHARED]
 
@@ -315,9 +306,6 @@ def test_a_core_of_low_clock():
     found = healthy(of_cache=8)
     speeds = clocks(found, all_of_them=np.where(np.arange(8) == 3, 1800, 3000))
     assert names(cores.findings(found, speeds)) == [cores.LOW_CLOCK] and 'CPU 3 has 0.60' in str(cores.findings(found, speeds)[0])
-
-
-def test_clock_of_all_over_one():
     found = healthy(of_cache=16)
     assert np.median(clocks(found).ratio) == pytest.approx(3000 / 3500, rel=0.01)
 
@@ -399,9 +387,6 @@ def test_pairs_that_do_not_answer_are_not_known():
     found = measured(machine(), ns, range(4))
     assert found.usual.tolist() == [0, -1, 0, 0, 0, 0] and cores.silent(found) == pytest.approx(1 / 6)
     assert cores.findings(found) == []
-
-
-def test_nobody_answers():
     with pytest.raises(PlumblineError, match='no two of the CPUs 0-1 have handed over'):
         measured(machine(of_cache=2), np.array([np.nan]), range(2))
 
@@ -426,9 +411,7 @@ def test_cpus_that_lie_apart_although_there_was_room(cpus, found):
 @pytest.mark.parametrize('mhz, ruling', [(1200, 'FAIL'), (2430, 'PASS'), (3100, 'PASS')])
 def test_a_processor_that_is_capped_fails_on_its_first_day(mhz, ruling):
     '''Base clock 2500 MHz; no history.'''
-    bounds = files.lookup(files.load(rfm.REPOSITORY / 'config/references/portable.yaml'), 'cores', ['default', 'gnu'])['of_base.all']
-    metric = metrics.Metric('of_base', 'all', np.full(20, mhz / 2500))
-    judged = evaluation.judged(evaluation.Case(metric, reference=Reference(tuple(bounds[:3])), reference_from='portable.yaml'))
+    judged = rfm.by_shipped('cores', ['default', 'gnu'], metrics.Metric('of_base', 'all', np.full(20, mhz / 2500)))
     assert judged.verdict == ruling, judged.reason
 
 
@@ -444,8 +427,7 @@ def test_a_base_clock_that_has_fallen_is_told_and_does_not_excuse_a_processor(mh
     case = SimpleNamespace(plumbline=SimpleNamespace(of_machine={'base_clock': base}), note=notes.append, of_fellows=lambda *_: ())
     speeds = handovers.Clocks([0, 1], *[np.full((20, 2), float(mhz))] * 4)
     metric = {one.name: one for one in check.clocks(case, None, speeds, ())}['of_base.all']
-    bounds = files.lookup(files.load(rfm.REPOSITORY / 'config/references/portable.yaml'), 'cores', ['default', 'gnu'])['of_base.all']
-    judged = evaluation.judged(evaluation.Case(metric, reference=Reference(tuple(bounds[:3])), reference_from='portable.yaml'))
+    judged = rfm.by_shipped('cores', ['default', 'gnu'], metric)
     assert judged.verdict == ruling, judged.reason
     assert ('below the processor' in ' '.join(notes)) == (turbo is not None)
     assert (judged.unjudged is not None and 'SST-PP' in judged.reason) == (ruling == 'NO REFERENCE')
@@ -459,8 +441,7 @@ def test_a_core_of_low_clock_fails_where_nobody_else_works(slowest, others, ruli
     case = SimpleNamespace(plumbline=SimpleNamespace(of_machine={}), all_cpus=range(8), skip_metric=lambda *_: None)
     case.of_fellows = functools.partial(check.of_fellows, case)
     metric = {one.name: one for one in check.clocks(case, None, handovers.Clocks(list(range(8)), *[clock] * 4), (), others)}['of_median.clock']
-    bounds = files.lookup(files.load(rfm.REPOSITORY / 'config/references/portable.yaml'), 'cores', ['default', 'gnu'])['of_median.clock']
-    judged = evaluation.judged(evaluation.Case(metric, reference=Reference(tuple(bounds[:3])), reference_from='portable.yaml'))
+    judged = rfm.by_shipped('cores', ['default', 'gnu'], metric)
     assert judged.verdict == ruling, judged.reason
 
 

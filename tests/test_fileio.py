@@ -428,16 +428,13 @@ class Fake(SimpleNamespace):
         pass
 
 
-def test_less_than_twice_the_room_is_skipped_with_the_reason():
+def test_less_than_twice_the_room_and_more_than_half_of_the_memory_are_skipped_with_the_reason():
     facts = {'path': '/scratch', 'file_system': 'xfs', 'free_bytes': 3.9e9}
     said = '1GB needs 1.863 GiB of files in /scratch (xfs), and less than twice as much is free (3.632 GiB)'
     with pytest.raises(Left, match=re.escape(said)):
         Fake().need_room(facts, 2e9, 125000000)
     Fake().need_room(facts | {'free_bytes': 4.1e9}, 2e9, 125000000)
     Fake().need_room({'path': '/x', 'file_system': 'fuse'}, 2e9, 125000000)    # does not say how much is free
-
-
-def test_more_than_half_of_the_memory_is_skipped():
     facts = {'path': '/dev/shm', 'file_system': 'tmpfs', 'free_bytes': 1e12}
     with pytest.raises(Left, match='half of the memory'):
         Fake(memory=7.9e9).need_room(facts, 2e9, 125000000)

@@ -290,16 +290,13 @@ def test_a_reader_that_hangs_is_left_and_the_others_are_read(tmp_path):
     assert (missing.why, missing.late) == ('no answer in 3 s', True) and found.left_behind == []
 
 
-def test_errors_and_ends_of_readers_are_said():
+def test_errors_and_ends_of_readers_are_said(monkeypatch):
     def fails():
         raise RuntimeError('no\nsuch thing')
         yield
     found = reading.read([group('wrong', fails), group('ended', lambda: iter([os._exit(3)]))], 20)
     assert found.why_missing('wrong.x').why == 'RuntimeError: no such thing'
     assert found.why_missing('ended').why == 'the process that reads it ended'
-
-
-def test_where_no_process_can_be_started_that_is_said(monkeypatch):
     def refuse():
         raise BlockingIOError(11, 'Resource temporarily unavailable')
     monkeypatch.setattr(os, 'fork', refuse)
@@ -407,12 +404,9 @@ def test_it_ends_in_time_where_nobody_reads_what_it_says(tmp_path):
         os.close(writer)
 
 
-def test_signals_that_its_caller_ignores_do_it_no_harm(tmp_path):
+def test_ignored_signals_and_closed_streams_do_it_no_harm(tmp_path):
     ran = run('env', '--ignore-signal=CHLD', '--block-signal=ALRM', written(tmp_path, {'kernel.release': {'is': '1.0', 'severity': 'drain'}}))
     assert (ran.returncode, ran.stdout) == (2, f'plumbline gate: drain: kernel.release is {RELEASE}, expected 1.0\n')
-
-
-def test_closed_streams_do_it_no_harm(tmp_path):
     file = written(tmp_path, {'kernel.release': {'is': '1.0', 'severity': 'drain'}})
     assert run('/bin/sh', '-c', f'exec {file} <&- >&- 2>&-').returncode == 2
 

@@ -44,6 +44,7 @@ def test_a_scatter_does_not_count_steps():
     variance, freedom = changes.scatter(values)
     assert variance == pytest.approx((6 * 0.02**2 + 1) / 7 / 2) and freedom == pytest.approx(14 / 3)
     assert changes.scatter([1.0]) == (0.0, 0)
+    assert changes.step(np.ones(9), (0, 0.0)).chance == 1
 
 
 @pytest.mark.parametrize('size', [8, 30, 100])
@@ -106,10 +107,6 @@ def test_what_is_seen_is_found_that_often(size):
 def test_too_few_sessions_say_nothing(size):
     assert changes.step(np.ones(size), NOTHING) is None and changes.steps(np.ones(size), NOTHING, 0.01) == []
     assert changes.sees(size, (5, 0.02), changes.RATE) is None
-
-
-def test_values_that_are_all_the_same():
-    assert changes.step(np.ones(9), (0, 0.0)).chance == 1
 
 
 # --- from the archive ---------------------------------------------------------------------------------------------------

@@ -9,8 +9,6 @@ import pytest
 import rfm
 from plumbline.errors import PlumblineError
 from plumbline.model import baselines, metrics
-from plumbline.references import Reference, files
-from plumbline.rfm import evaluation
 from plumbline.system import datasheet
 from plumbline.system.dmi import memory_slots
 
@@ -70,10 +68,7 @@ def node(tmp_path):
                           f'{folder}/scaling_available_frequencies': f'{states}\n'}
         if boost is not None:
             files['sys/devices/system/cpu/cpufreq/boost'] = f'{boost}\n'
-        for path, text in files.items():
-            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / path).write_text(text)
-        return tmp_path
+        return rfm.laid(tmp_path, files)
     return write
 
 
@@ -84,6 +79,8 @@ def test_peaks_of_a_server():
         ('memory', 'all'): 16 * 4800 * 8,                        # 614400 MB/s
         ('L1', 'one'): pytest.approx(192 * 3.8e3), ('L1', 'all'): pytest.approx(64 * 192 * 3.8e3),
         ('L2', 'one'): pytest.approx(64 * 3.8e3), ('L2', 'all'): pytest.approx(64 * 64 * 3.8e3)}
+    given = SERVER | {'levels': {'L1': {'bytes_per_cycle': 100, 'source': 'measured by hand'}}}
+    assert datasheet.peaks(given, 2)['L1', 'one'] == pytest.approx(380e3)
 
 
 def test_processors_that_draw_less_than_their_channels_give(tmp_path):
@@ -92,6 +89,9 @@ def test_processors_that_draw_less_than_their_channels_give(tmp_path):
     given = datasheet.load(path)
     assert datasheet.peaks(given, 16)['memory', 'all'] == 170600 and datasheet.unknown(given, 'memory') is None
     assert datasheet.peaks({'memory': SERVER['memory'] | {'most': 170600}}, 16)['memory', 'all'] == 170600
+    path = tmp_path / 'node.yaml'
+    path.write_text('schema: 1\nmemory: {channels: 8, transfer_rate: 3200, source: datasheet}\n')
+    assert datasheet.peaks(datasheet.load(path), 4) == {('memory', 'all'): 8 * 3200 * 8}
 
 
 def of_memory(share, memory=SERVER['memory'], cpus=range(48), virtual='no'):
@@ -111,6 +111,7 @@ def test_part_of_a_node_is_not_judged_by_all_its_channels(cpus, unjudged):
     '''A quota or a cpuset of four cores; two of all are the system's.'''
     found = of_memory(0.5, cpus=cpus)
     assert found['unjudged'] == unjudged and '`most` of `memory` into node.yaml' in found['remark']
+    assert f"the peak: {SERVER['memory']['source']}; " in found['remark']       # of which channels and rates
 
 
 @pytest.mark.parametrize('share, given, ruling', [
@@ -120,9 +121,8 @@ def test_part_of_a_node_is_not_judged_by_all_its_channels(cpus, unjudged):
     (0.53, {'memory': SERVER['memory'] | {'configured': 3200}}, 'NO REFERENCE'), (0.66, {'memory': SERVER['memory'] | {'configured': 4400}}, 'PASS'),
     (0.39, {'memory': SERVER['memory'] | {'configured': 3200}}, 'FAIL')])      # too slow for what it is configured for
 def test_what_a_share_of_the_peak_proves(share, given, ruling):
-    bounds = files.lookup(files.load(rfm.REPOSITORY / 'config/references/portable.yaml'), 'limits', ['default', 'gnu', 'all'])['of_peak.memory']
     metric = metrics.Metric('of_peak', 'memory', np.full(9, share), **of_memory(share, **given))
-    judged = evaluation.judged(evaluation.Case(metric, reference=Reference(tuple(bounds[:3])), reference_from='portable.yaml'))
+    judged = rfm.by_shipped('limits', ['default', 'gnu', 'all'], metric)
     assert judged.verdict == ruling, judged.reason
 
 
@@ -134,11 +134,6 @@ def test_a_measured_clock_stands_in_for_one_that_is_not_known():
     assert 'clock not known' in datasheet.unknown(given, 'L1') and datasheet.unknown(given, 'L1', clock=3.0) is None
     known = {'schema': 1, 'core': {**core, 'clock': 3.8}}
     assert datasheet.peaks(known, 1, clock=3.0)['L1', 'one'] == pytest.approx(729.6e3)        # what it should reach
-
-
-def test_level_in_the_file_overrides_the_core():
-    given = SERVER | {'levels': {'L1': {'bytes_per_cycle': 100, 'source': 'measured by hand'}}}
-    assert datasheet.peaks(given, 2)['L1', 'one'] == pytest.approx(380e3)
 
 
 @pytest.mark.parametrize('given, level, reason', [
@@ -160,9 +155,6 @@ def test_known_peaks_have_no_reason():
     for level, scope in datasheet.peaks(SERVER, 4):
         assert datasheet.unknown(SERVER, level, scope) is None
     assert 'no datasheet value' in datasheet.unknown(SERVER, 'memory', 'one')
-
-
-def test_all_that_is_missing_is_named():
     reason = datasheet.unknown({'schema': 1}, 'memory')
     assert 'memory channels and transfer rate not known' in reason
     reason = datasheet.unknown({'schema': 1}, 'L1')
@@ -171,33 +163,23 @@ def test_all_that_is_missing_is_named():
 
 # --- the file ---
 
-def test_file_is_read(tmp_path):
-    path = tmp_path / 'node.yaml'
-    path.write_text('schema: 1\nmemory: {channels: 8, transfer_rate: 3200, source: datasheet}\n')
-    assert datasheet.peaks(datasheet.load(path), 4) == {('memory', 'all'): 8 * 3200 * 8}
-
 
 @pytest.mark.parametrize('text, message', [
-    ('schema: 2\n', 'field schema'), ('', r'field \(top\)'), ('schema: [\n', 'not YAML'),
+    ('schema: 2\n', 'field schema'), ('', r'field \(top\)'), ('schema: [\n', 'not YAML'), (None, 'No such file'),
     ('schema: 1\nmemory: {channels: 8, transfer_rate: 3200}\n', "'source' is a required"),
     ('schema: 1\nmemory: {channels: eight, transfer_rate: 3200, source: x}\n', 'channels'),
     ('schema: 1\nmemory: {channels: -8, transfer_rate: 3200, source: x}\n', 'channels'),
     ('schema: 1\nmemory: {channels: 8, transfer_rat: 3200, source: x}\n', 'memory'),
     ('schema: 1\nlevels: {memory: {bytes_per_cycle: 8, source: x}}\n', 'levels'),
     # 2600 is a clock in MHz.
-    ('schema: 1\ncore: {clock: 2600, clock_source: x, load_bytes_per_cycle: 64, '
-     'store_bytes_per_cycle: 32, source: x}\n', 'in GHz')])
+    ('schema: 1\ncore: {clock: 2600, clock_source: x, load_bytes_per_cycle: 64, store_bytes_per_cycle: 32, source: x}\n', 'in GHz')])
 def test_bad_file_is_one_line(tmp_path, text, message):
     path = tmp_path / 'node.yaml'
-    path.write_text(text)
+    if text is not None:
+        path.write_text(text)
     with pytest.raises(PlumblineError, match=message) as error:
         datasheet.load(path)
     assert '\n' not in str(error.value) and str(error.value).startswith(str(path))
-
-
-def test_file_that_is_not_there_is_one_line(tmp_path):
-    with pytest.raises(PlumblineError, match='node.yaml: No such file'):
-        datasheet.load(tmp_path / 'node.yaml')
 
 
 # --- detection: memory ---
@@ -251,11 +233,6 @@ def test_modules_that_are_configured_for_less_than_they_are_rated_at(tmp_path, n
     assert datasheet.load(tmp_path / 'node.yaml') == found
 
 
-def test_no_module_is_no_memory():
-    found = datasheet.memory_from_dmi(dmi(slot('P1-DIMMA1', size=None)))
-    assert found['channels'] is None and found['transfer_rate'] is None
-
-
 # --- detection: the node ---
 
 def test_node_with_everything(node):
@@ -266,26 +243,20 @@ def test_node_with_everything(node):
         'load_bytes_per_cycle': 128, 'store_bytes_per_cycle': 64,
         'source': 'icelake: Intel 248966: two 64-byte loads and one 64-byte store'}
     assert datasheet.peaks(found, 4)['memory', 'all'] == 7 * 4800 * 8
+    found = datasheet.memory_from_dmi(dmi(slot('P1-DIMMA1', size=None)))
+    assert found['channels'] is None and found['transfer_rate'] is None
 
 
-def test_virtual_machine_has_no_clock_and_no_modules(node):
-    root = node(flags='fpu hypervisor sse2')
-    found = datasheet.detect(root, 'zen5', (TWO_SOCKETS, None))
-    assert datasheet.peaks(found, 2) == {}
-    assert 'inside a virtual machine' in datasheet.unknown(found, 'L1')
-    assert 'inside a virtual machine' in datasheet.unknown(found, 'memory')
-    assert found['core']['load_bytes_per_cycle'] == 128
-
-
-def test_unreadable_dmi_is_the_reason(node):
-    found = datasheet.detect(node(), 'zen3', (None, 'DMI not readable: /dev/mem: Permission denied'))
-    assert 'Permission denied' in datasheet.unknown(found, 'memory')
-
-
-def test_unknown_microarchitecture_is_not_guessed(node):
-    found = datasheet.detect(node(), 'zen4x', (TWO_SOCKETS, None))
-    assert found['core']['load_bytes_per_cycle'] is None
-    assert 'zen4x is not in' in datasheet.unknown(found, 'L1')
+@pytest.mark.parametrize('given, arch, dmi, core, reasons', [
+    ({'flags': 'fpu hypervisor sse2'}, 'zen5', (TWO_SOCKETS, None), {'clock': None, 'load_bytes_per_cycle': 128},
+     {'L1': 'inside a virtual machine', 'memory': 'inside a virtual machine'}),
+    ({}, 'zen3', (None, 'DMI not readable: /dev/mem: Permission denied'), {}, {'memory': 'Permission denied'}),
+    ({}, 'zen4x', (TWO_SOCKETS, None), {'load_bytes_per_cycle': None}, {'L1': 'zen4x is not in'}),
+    ({'max_freq': None}, 'zen2', (TWO_SOCKETS, None), {'clock': None}, {'L1': 'no cpufreq driver'})])
+def test_what_a_node_does_not_tell_is_not_guessed(node, given, arch, dmi, core, reasons):
+    found = datasheet.detect(node(**given), arch, dmi)
+    assert core.items() <= found['core'].items() and not {(level, 'all') for level in reasons} & set(datasheet.peaks(found, 2))
+    assert all(reason in datasheet.unknown(found, level) for level, reason in reasons.items())
 
 
 @pytest.mark.parametrize('states, boost, clock', [
@@ -296,12 +267,6 @@ def test_acpi_cpufreq_may_leave_out_the_boost(node, states, boost, clock):
     found = datasheet.detect(root, 'zen2', (TWO_SOCKETS, None))
     assert found['core']['clock'] == clock
     assert clock or 'without the boost' in datasheet.unknown(found, 'L1')
-
-
-def test_no_cpufreq_no_clock(node):
-    found = datasheet.detect(node(max_freq=None), 'zen2', (TWO_SOCKETS, None))
-    assert found['core']['clock'] is None
-    assert 'no cpufreq driver' in datasheet.unknown(found, 'L1')
 
 
 @pytest.mark.parametrize('told, expected', [

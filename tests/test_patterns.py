@@ -83,12 +83,7 @@ def test_matchings_pair_all_nodes_and_no_pair_twice(messages, nodes):
     assert sorted(itertools.chain(*rounds)) == sorted(itertools.permutations(range(nodes), 2))
 
 
-def test_the_same_seed_gives_the_same_matchings_and_another_one_others(messages):
-    first, again, other = (messages('matchings', 32, rounds=4, seed=seed) for seed in (7, 7, 8))
-    assert first == again != other and len(first) == 4
-
-
-def test_patterns_by_hand(messages):
+def test_patterns_by_hand_and_by_a_seed(messages):
     assert [sorted(sent) for sent, _ in messages('pair', 6)] == [[(i, i + 3), (i + 3, i)] for i in range(3)]
     assert [sent for sent, _ in messages('oneway', 7, streams=2)] == [[(i, i + 3)] * 2 for i in range(3)]
     (sent, _), = messages('bisection', 5)
@@ -96,6 +91,8 @@ def test_patterns_by_hand(messages):
     assert [sorted(sent) for sent, _ in messages('incast', 9, rounds=3)] == [[(i, at) for i in range(9) if i != at] for at in (0, 3, 6)]
     (sent, _), = messages('alltoall', 6)
     assert sorted(sent) == sorted(itertools.permutations(range(6), 2))
+    first, again, other = (messages('matchings', 32, rounds=4, seed=seed) for seed in (7, 7, 8))
+    assert first == again != other and len(first) == 4
 
 
 # --- the program ------------------------------------------------------------------------------------------------------------
@@ -244,6 +241,9 @@ def test_errors_of_all_processes_are_added_and_waiting_is_no_error():
                            of_ports(node('n1', port_rcv_errors=2), node('n2', link_downed=1))])
     assert found.errors == {('n2', 'mlx5_0/1', 'link_downed'): 2, ('n1', 'mlx5_0/1', 'port_rcv_errors'): 2}
     assert list(ports.notes(found)) == ['ports waited, or dropped packets: port_xmit_wait 5 on n1 mlx5_0/1']
+    found = ports.counted([of_ports(node('n1', rx_bytes=1), node('n2'), node('n3'))])
+    assert found.ports == 1 and list(ports.notes(found)) == ['no port whose counters can be read: n[2-3]']
+    assert ports.counted([of_ports(node('n1'))]).ports == ports.counted([]).ports == 0
 
 
 @pytest.mark.parametrize('errors, words, is_one', [(1, 1, False), (2, 1, True), (100, 10**12, False), (400, 10**12, True)])
@@ -251,12 +251,6 @@ def test_a_link_may_have_the_wrong_bits_that_it_is_specified_for(errors, words, 
     found = ports.counted([of_ports(node('n1', symbol_error=errors, port_rcv_data=words))])
     assert (len(found.errors), len(found.within)) == (int(is_one), int(not is_one))
     assert any(line.startswith('symbol errors within what a link is specified for') for line in ports.notes(found)) == (not is_one)
-
-
-def test_nodes_without_ports_are_named():
-    found = ports.counted([of_ports(node('n1', rx_bytes=1), node('n2'), node('n3'))])
-    assert found.ports == 1 and list(ports.notes(found)) == ['no port whose counters can be read: n[2-3]']
-    assert ports.counted([of_ports(node('n1'))]).ports == ports.counted([]).ports == 0
 
 
 def test_an_error_of_the_first_run_is_not_gone_in_further_ones():
@@ -333,23 +327,17 @@ def test_a_grid_needs_two_nodes_along_each_dimension(nodes, grids):
     assert model.variants('neighbour', nodes) == ['pair', 'ring', 'grid2', 'grid3'][:2 + grids]
 
 
-def test_numbers_of_nodes_grow_to_all():
-    assert [model.growing(nodes) for nodes in (1, 2, 3, 8, 100)] == [[1], [2], [2, 3], [2, 4, 8], [2, 4, 8, 16, 32, 64, 100]]
-
-
 def test_rates_by_hand():
     found = record(rounds=[[1.0] * 10, [4.0] * 10, [1.0] * 10])
     assert model.bandwidth(found) == pytest.approx([3e9 / 6 / 1e6] * 10) and model.latency(found) == pytest.approx([0.2e6] * 10)
     assert model.alone(found) == pytest.approx([1000] * 10)     # one bad pair is not the others
     number, rate = model.of_worst_round(found)
     assert number == 2 and rate == pytest.approx([250] * 10)
-
-
-def test_the_slowest_rank_is_its_nodes_time():
     found = record(of_ranks=(1.0, 2.0, 1.0, 1.0, None, 3.0, None, None))
     seconds, spread = model.of_nodes(found, 2)
     assert list(seconds[:3]) == [2, 1, 3] and np.isnan(seconds[3]) and spread[0] == 0.01
     assert model.worst_over_median(found, 2) == pytest.approx(2 / 3)
+    assert [model.growing(nodes) for nodes in (1, 2, 3, 8, 100)] == [[1], [2], [2, 3], [2, 4, 8], [2, 4, 8, 16, 32, 64, 100]]
 
 
 def test_nodes_are_named_where_their_time_is_their_own():

@@ -26,13 +26,7 @@ def test_reads_records_among_lines_for_people():
     found = records.parse(text)
     assert found.machine['hostname'] == 'n1'
     assert [r['variant'] for r in found.measurements] == ['plain', 'nt']
-
-
-def test_a_whole_last_line_needs_no_newline():
     assert len(records.parse(lines(measurement()).rstrip()).measurements) == 1
-
-
-def test_no_records_is_not_an_error_here():
     assert records.parse('hello\n') == records.Records(None, [])
 
 
@@ -42,28 +36,19 @@ def test_truncated_last_line_is_an_error(cut):
     refused(whole + whole[:cut], 'line 2')
 
 
-def test_truncation_names_the_field():
-    text = lines(measurement())
-    refused(text[:text.index('"bytes"')], 'line 1', "'seconds'", 'truncated')
+def lacking(key):
+    return lines({name: value for name, value in measurement().items() if name != key})
 
 
-def test_glued_and_indented_records_are_errors():
-    record = lines(measurement())
-    refused('triad ' + record, 'line 1', 'does not begin its line')
-    refused(record.rstrip() + record, 'line 1', 'malformed')
-
-
-@pytest.mark.parametrize('number', ['NaN', 'Infinity', '-Infinity', 'nan', '1e999'])
-def test_numbers_that_are_not_finite_are_refused(number):
-    text = lines(measurement(max_error=0.125)).replace('0.125', number)
-    refused(text, 'line 1', "'max_error'")
-
-
-def test_unknown_schema_version():
-    refused(lines(measurement(schema=2)), 'line 1', "'schema'", 'version 2')
-    no_version = measurement()
-    del no_version['schema']
-    refused(lines(no_version), "'schema'", 'None')
+@pytest.mark.parametrize('text, parts', [
+    (lines(measurement()).partition('"bytes"')[0], ['line 1', "'seconds'", 'truncated']),
+    ('triad ' + lines(measurement()), ['line 1', 'does not begin its line']), (lines(measurement()).rstrip() + lines(measurement()), ['line 1', 'malformed']),
+    (lines(measurement(schema=2)), ['line 1', "'schema'", 'version 2']), (lacking('schema'), ["'schema'", 'None']),
+    (lacking('traffic'), ['line 1', "'traffic' is a required property"]), (lines({'record': 'weather', 'schema': 1}), ['record', 'weather']),
+    (lines(MACHINE, MACHINE), ['line 2', 'a machine record of one process more than the 1']),
+    *((lines(measurement(max_error=0.125)).replace('0.125', number), ['line 1', "'max_error'"]) for number in ('NaN', 'Infinity', '-Infinity', 'nan', '1e999'))])
+def test_what_is_no_record_is_refused_by_line_and_field(text, parts):
+    refused(text, *parts)
 
 
 @pytest.mark.parametrize('changed, field', [
@@ -74,17 +59,6 @@ def test_unknown_schema_version():
     ({'huge_page_share': 1.5}, 'huge_page_share')])
 def test_out_of_schema(changed, field):
     refused(lines(MACHINE, measurement(**changed)), 'line 2', field)
-
-
-def test_missing_key_and_unknown_kind():
-    record = measurement()
-    del record['traffic']
-    refused(lines(record), 'line 1', "'traffic' is a required property")
-    refused(lines({'record': 'weather', 'schema': 1}), 'record', 'weather')
-
-
-def test_one_machine_record_only():
-    refused(lines(MACHINE, MACHINE), 'line 2', 'a machine record of one process more than the 1')
 
 
 def test_source_is_named():
@@ -101,8 +75,9 @@ def test_rate():
     assert (quantity.per_second(3e6, 2.0), quantity.microseconds(0.25)) == (1.5, 250000.0)
 
 
-def test_worth_reporting():
-    assert records.check_worth_reporting(measurement()) == []
+@pytest.mark.parametrize('changed', [{}, {'seconds': [0.001] * 10, 'clock_resolution': 1e-6}])      # 1000 ticks
+def test_worth_reporting(changed):
+    assert records.check_worth_reporting(measurement(**changed)) == []
 
 
 @pytest.mark.parametrize('changed, text', [
@@ -130,11 +105,6 @@ def test_a_wrong_result_counts_though_its_program_ended_in_the_middle_of_a_line(
     glued = lines(measurement())[:40] + '{"record": "wrong", "schema": 1, "why": "of another rank"}\n'
     assert records.told_wrong(glued) == 'of another rank'
     assert 'wrong' in records.told_wrong(text) and records.told_wrong(lines(MACHINE, measurement()) + '{"rec') is None
-
-
-def test_shortest_sample_may_last_1000_ticks():
-    record = measurement(seconds=[0.001] * 10, clock_resolution=1e-6)
-    assert records.check_worth_reporting(record) == []
 
 
 def test_placement():

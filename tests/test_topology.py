@@ -4,8 +4,9 @@ import os
 
 import pytest
 
+import rfm
 from plumbline.errors import PlumblineError
-from plumbline.system import cgroup as cgroup_, topology
+from plumbline.system import cgroup, topology
 
 KIB, MIB = 2**10, 2**20
 
@@ -85,9 +86,9 @@ def test_one_thread_per_core_socket_by_socket():
     assert topology.cpu_order(two_sockets()) == list(range(16))
     assert topology.cpu_order(alternating()) == [0, 2, 4, 6, 1, 3, 5, 7]
     assert topology.cpu_order(small_vm()) == [0, 1]
-
-
-def test_second_threads_come_after_all_cores():
+    class Processor:
+        info = small_vm()
+    assert topology.cpu_order(Processor()) == [0, 1]
     assert topology.cpu_order(two_sockets(), smt=True) == list(range(32))
 
 
@@ -96,9 +97,6 @@ def test_cores_that_share_a_last_level_cache_stay_together():
     interleaved = machine([list(range(8))], [list(range(8))], cores, [
         cache('L3', 8 * MIB, [[0, 2, 4, 6], [1, 3, 5, 7]])])
     assert topology.cpu_order(interleaved) == [0, 2, 4, 6, 1, 3, 5, 7]
-
-
-def test_numa_nodes_without_cpus_are_no_place():
     numa = alternating()
     numa['topology']['numa_nodes'].append('0x0')
     assert topology.cpu_order(numa) == [0, 2, 4, 6, 1, 3, 5, 7]
@@ -110,12 +108,6 @@ def test_affinity_is_obeyed():
     assert topology.cpu_order(container_host(), {5, 69}, smt=True) == [5, 69]
     # Only the second threads are allowed: they are the cores' only ones then.
     assert topology.cpu_order(container_host(), {70, 71}) == [70, 71]
-
-
-def test_object_with_info_is_taken_as_well():
-    class Processor:
-        info = small_vm()
-    assert topology.cpu_order(Processor()) == [0, 1]
 
 
 @pytest.mark.parametrize('processor', [{}, {'num_cpus': 4}, {'topology': {}}, None])
@@ -188,9 +180,6 @@ def all_shared():
                                               (machine([[0]], [[0]], [[0]], [cache('L1', 32 * KIB, [[0]])]), 'L1'), (all_shared(), None)])
 def test_the_largest_cache_of_one_core(processor, level):
     assert topology.private_level(processor) == level
-
-
-def test_no_cache_of_one_core_is_known():
     with pytest.raises(PlumblineError, match='does not tell the sizes of the caches'):
         topology.private_level(machine([[0]], [[0]], [[0]], []))
 
@@ -231,11 +220,8 @@ def test_a_topology_without_sizes_of_caches_is_said(caches):
     assert topology.levels(bare) == ['memory'] and 'does not tell the sizes' in topology.working_sets(bare, [0])[1]['memory']
 
 
-def test_small_caches_get_a_memory_that_is_long_enough():
+def test_memory_is_long_enough_and_capped_at_a_quarter():
     assert topology.working_set(server_with_small_l3(), 'memory', [0]) == 256 * MIB
-
-
-def test_memory_is_capped_at_a_quarter():
     # Four times 32 MiB are 128 MiB, 256 MiB are wanted, 100 MiB are a quarter.
     assert topology.working_set(small_vm(), 'memory', [0], 400 * MIB) == 100 * MIB
     assert topology.working_set(small_vm(), 'memory', [0], 4096 * MIB) == 256 * MIB
@@ -243,64 +229,26 @@ def test_memory_is_capped_at_a_quarter():
         topology.working_set(small_vm(), 'memory', [0], 252 * MIB)
 
 
-def test_level_that_cannot_be_isolated_is_said():
+def test_a_level_that_is_unknown_or_cannot_be_isolated_is_said():
     # One core: half of 7.5 MiB is 3.75 MiB, twice its L2 is 4 MiB.
     with pytest.raises(PlumblineError, match='L3 cannot be isolated.*3.75 MiB.*2 x L2 .2 MiB'):
         topology.working_set(server_with_small_l3(), 'L3', [0])
     sizes, skipped = topology.working_sets(server_with_small_l3(), [0, 1], 2**36)
     assert sizes == {'L1': 48 * KIB, 'L2': 2 * MIB, 'memory': 256 * MIB}
     assert list(skipped) == ['L3'] and skipped['L3'].startswith('L3 cannot be isolated')
-
-
-def test_twice_the_lower_level_is_enough():
     # 8 cores with 1 MiB of L2 share 32 MiB of L3: exactly twice.
     assert topology.working_set(container_host(), 'L3', range(8)) == 16 * MIB
-
-
-def test_unknown_level_is_said():
     with pytest.raises(PlumblineError, match='no caches L4 .* L1, L2, L3'):
         topology.working_set(small_vm(), 'L4', [0])
     with pytest.raises(PlumblineError, match='CPUs 7 reach no L1'):
         topology.working_set(small_vm(), 'L1', [7])
 
 
-# --- what is allowed ---
+# --- what is allowed; of quotas also test_native.py, by which C and Python read the same ---
 
 def test_cpu_list():
     assert topology.cpu_list({3, 0, 1, 2, 8}) == '0-3,8'
     assert topology.cpu_list([]) == ''
-
-
-def cgroup(root, files):
-    for path, text in files.items():
-        file = root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    return root
-
-
-def test_quota_of_cgroup_2_is_the_smallest_of_all_parents(tmp_path):
-    root = cgroup(tmp_path, {
-        'proc/self/cgroup': '0::/job/step\n',
-        'sys/fs/cgroup/job/step/cpu.max': 'max 100000\n',
-        'sys/fs/cgroup/job/cpu.max': '150000 100000\n'})
-    assert cgroup_.cpu_quota(root) == 1.5
-
-
-def test_quota_of_cgroup_1(tmp_path):
-    root = cgroup(tmp_path, {
-        'proc/self/cgroup': '4:cpu,cpuacct:/slurm/job_7\n3:cpuset:/slurm/job_7\n0::/\n',
-        'sys/fs/cgroup/cpu,cpuacct/slurm/job_7/cpu.cfs_quota_us': '50000\n',
-        'sys/fs/cgroup/cpu,cpuacct/slurm/job_7/cpu.cfs_period_us': '100000\n',
-        'sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us': '-1\n',
-        'sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us': '100000\n'})
-    assert cgroup_.cpu_quota(root) == 0.5
-
-
-def test_quota_of_a_container_whose_path_is_the_hosts(tmp_path):
-    root = cgroup(tmp_path, {'proc/self/cgroup': '0::/host/path\n',
-                             'sys/fs/cgroup/cpu.max': '200000 100000\n'})
-    assert cgroup_.cpu_quota(root) == 2
 
 
 @pytest.mark.parametrize('files, limit', [
@@ -308,7 +256,7 @@ def test_quota_of_a_container_whose_path_is_the_hosts(tmp_path):
     ({'proc/self/cgroup': '5:memory:/docker/7\n0::/\n', 'sys/fs/cgroup/memory/memory.limit_in_bytes': '8388608\n'}, 8 * MIB),
     ({'proc/self/cgroup': '5:memory:/\n', 'sys/fs/cgroup/memory/memory.limit_in_bytes': '9223372036854771712\n'}, None), ({}, None)])
 def test_memory_is_what_the_cgroup_leaves_of_the_nodes(tmp_path, files, limit):
-    assert cgroup_.memory(cgroup(tmp_path, files)) == (limit or os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'))
+    assert cgroup.memory(rfm.laid(tmp_path, files)) == (limit or os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'))
 
 
 @pytest.mark.parametrize('files', [
@@ -316,5 +264,5 @@ def test_memory_is_what_the_cgroup_leaves_of_the_nodes(tmp_path, files, limit):
     {'proc/self/cgroup': '1:cpu:/\n', 'sys/fs/cgroup/cpu/cpu.cfs_quota_us': '-1\n',
      'sys/fs/cgroup/cpu/cpu.cfs_period_us': '100000\n'}])
 def test_no_quota(tmp_path, files):
-    cpus, quota = cgroup_.allowed_cpus(cgroup(tmp_path, files))
+    cpus, quota = cgroup.allowed_cpus(rfm.laid(tmp_path, files))
     assert cpus and quota is None

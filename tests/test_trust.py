@@ -176,23 +176,12 @@ def test_an_ordinary_user_and_a_clone_that_is_roots():
     assert trust.changed_by(rfm.REPOSITORY) is None and not [path for path in (rfm.REPOSITORY / 'config').rglob('*') if path.stat().st_uid]
 
 
-def test_a_job_has_the_variables_that_it_needs(sweep, monkeypatch):
-    monkeypatch.setenv('LD_PRELOAD_LATER', '/home/u/x.so')
-    command = slurm.Slurm(['--partition=p']).submission('s-n1', 'n1', 5, 'out', 'job.sh')
-    assert '--export=HOME,USER,LOGNAME,LANG,LC_ALL,TZ' in command
-    text = node.script('s', sweep, 'made:cpu', ['reframe'])
-    assert text.startswith('#!/bin/bash -l\n') and 'export PATH=' in text and 'x.so' not in text
-
-
 # --- sweeps and builds ----------------------------------------------------------------------------------------------------
 
-def test_a_sweep_is_named_by_its_id(tmp_path):
+def test_a_sweep_is_named_by_its_id_and_not_somebody_elses(tmp_path):
     place = rfm.Workplace(tmp_path, PLUMBLINE_REPORTS=tmp_path / 'reports')
     done = place.plumbline('sweep', '--resume', tmp_path / 'theirs')
     assert done.code == 2 and 'give the id of a sweep' in done.out and len(done.out.splitlines()) == 1
-
-
-def test_a_sweep_that_is_somebody_elses(tmp_path):
     folder = tmp_path / 'reports/sweeps/20260101T000000Z-beef'
     folder.mkdir(parents=True)
     (folder / 'sweep.json').write_text('{}')
@@ -284,9 +273,6 @@ def page(tmp_path):
 def test_a_page_masks_what_only_its_writer_may_know(page):
     text = page()
     assert 's3cr3t' not in text and '-S x.token=***' in text and '6.1.77-x' in text and '/home/u1/bin/triad' in text
-
-
-def test_a_page_for_strangers(page):
     text = page(to_strangers=True)
     assert not [word for word in ('6.1.77-x', '0x2b0077', 'PTI77', 'u1', 'proj', 's3cr3t', 'run again', 'microcode', 'mitigations') if word in text]
     assert 'see out.txt' in text and 'log says so, 3 GB/s and 1/s, b.txt' in text and 'bandwidth.plain' in text
@@ -351,9 +337,14 @@ def test_an_archived_session_that_is_gone_or_none(sweep, archived):
         results.frame(sweep)
 
 
-def test_the_job_script_holds_no_secrets(sweep, monkeypatch):
+def test_a_job_has_the_variables_that_it_needs_and_no_secrets(sweep, monkeypatch):
     monkeypatch.setenv('RFM_HTTPJSON_URL', 'https://host/?token=secret')
     monkeypatch.setenv('PLUMBLINE_REFERENCES', '/references')
     text = node.script('s', sweep, 'made:cpu', ['reframe'])
     assert 'secret' not in text and 'export PLUMBLINE_REFERENCES=/references\n' in text
     assert stat.S_IMODE((sweep / 'job.sh').stat().st_mode) == 0o700
+    monkeypatch.setenv('LD_PRELOAD_LATER', '/home/u/x.so')
+    command = slurm.Slurm(['--partition=p']).submission('s-n1', 'n1', 5, 'out', 'job.sh')
+    assert '--export=HOME,USER,LOGNAME,LANG,LC_ALL,TZ' in command
+    text = node.script('s', sweep, 'made:cpu', ['reframe'])
+    assert text.startswith('#!/bin/bash -l\n') and 'export PATH=' in text and 'x.so' not in text
