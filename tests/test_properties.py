@@ -23,7 +23,7 @@ import test_codegen
 import test_gate
 import test_likwid
 import test_named
-from plumbline import detect, judged, references
+from plumbline import detect, judged, private, references
 from plumbline.detect import file_systems, modules, pbs, slurm
 from plumbline.errors import PlumblineError
 from plumbline.gate import files, record
@@ -43,7 +43,7 @@ from plumbline.mpi.families import families
 from plumbline.nodes import events, history
 from plumbline.report import notify
 from plumbline.report.public import without_paths
-from plumbline.rfm import capacity as setting, private, spack
+from plumbline.rfm import capacity as setting, spack
 from plumbline.scheduler import job_state, schedule, submit_errors
 from plumbline.simulation import network, predict
 from plumbline.store import archive, perflogs

@@ -12,7 +12,7 @@ import yaml
 
 import rfm
 from plumbline.model import parameters
-from plumbline.rfm.private import references_of
+from plumbline.private import references_of
 from plumbline.store import archive
 
 STREAM = rfm.REPOSITORY / 'docs/tutorials/stream/site_stream.py'

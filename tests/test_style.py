@@ -4,6 +4,7 @@ import ast
 import inspect
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,8 +21,8 @@ import c_layout
 import rfm
 from mpi_native import MPIS, any_mpi
 from native import needs, output_of
+from plumbline import private
 from plumbline.likwid import bench
-from plumbline.rfm import private
 from plumbline.scheduler import schedule
 from plumbline.sweep import node as job
 
@@ -89,25 +90,24 @@ def test_mypy_finds_what_is_wrong_and_nothing_else(tmp_path):
         'wrong_type.py:5: error: Argument 3 to "moderated"'), done.stdout + done.stderr
 
 
-def imported(path):
-    '''What of ours a module imports.'''
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and (node.module or '').startswith('plumbline'):
-            yield from (f'{node.module}.{name.name}' for name in node.names)
+#: What import-linter must find: an import from above, one from beside, a library of pages where nothing is shown, a package that is in no layer.
+WRONG_IMPORTS = {
+    'model/up.py': ('def f():\n    from plumbline.nodes import history\n', 'model.up -> plumbline.nodes.history'),
+    'model/aside.py': ('import plumbline.atomic\n', 'model.aside -> plumbline.atomic'),
+    'model/drawn.py': ('import plotly.graph_objects\n', 'model.drawn -> plotly'),
+    'stray/__init__.py': ('', 'stray'),
+}
 
 
-def test_what_imports_what():
-    '''Figures and pages are made of what is known; nothing is known from a page.'''
-    model, paged = {}, set()
-    for path in PACKAGE.rglob('*.py'):
-        part, *_ = path.relative_to(PACKAGE).parts
-        for name in imported(path):
-            _, group, *_ = name.split('.')
-            if part == 'model' and group not in ('model', 'errors', 'schemas'):
-                model[path.name] = name
-            if part not in ('report', 'bench') and group == 'report':
-                paged.add(path.name)
-    assert model == {} and paged == {'cli.py', 'command.py'}
+def test_import_linter_finds_what_is_wrong_and_nothing_else(tmp_path):
+    wrong = shutil.copytree(PACKAGE, tmp_path / 'plumbline', ignore=shutil.ignore_patterns('__pycache__'))
+    for name, (text, _) in WRONG_IMPORTS.items():
+        (wrong / name).parent.mkdir(exist_ok=True)
+        (wrong / name).write_text(text)
+    done = subprocess.run([Path(sys.executable).with_name('lint-imports'), '--no-cache', '--config', rfm.REPOSITORY / 'pyproject.toml'], cwd=tmp_path,
+                          text=True, capture_output=True)
+    found = re.findall(r'(?m)^- +plumbline\.(\S+(?: -> \S+)?)', done.stdout)
+    assert done.returncode == 1 and sorted(found) == sorted(finding for _, finding in WRONG_IMPORTS.values()), done.stdout + done.stderr
 
 
 #: Whose private attributes are our own business; ``os._exit`` is documented.
@@ -151,7 +151,7 @@ def test_a_reframe_that_lacks_what_is_set_of_it_is_refused_in_one_line():
     '''Nothing would read what is set instead.'''
     lacks, tested = 'ReFrame {} has no {}, which Plumbline sets; versions known to work are {}', private.TESTED
     assert VERSION in tested
-    done = subprocess.run([sys.executable, '-c', 'from reframe.core import pipeline; del pipeline._ReferenceDictField; import plumbline.rfm.private'], text=True,
+    done = subprocess.run([sys.executable, '-c', 'from reframe.core import pipeline; del pipeline._ReferenceDictField; import plumbline.private'], text=True,
                           capture_output=True)
     said = f"plumbline: {lacks.format(VERSION, 'reframe.core.pipeline._ReferenceDictField.__set__', tested)}\n"
     assert (done.returncode, done.stderr) == (1, said)

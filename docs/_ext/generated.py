@@ -183,7 +183,7 @@ def commands(command=None, name='plumbline'):
 
 
 class Commands(Generated):
-    sources = [*sorted((ROOT / 'src/plumbline').glob('*.py')), *sorted((ROOT / 'src/plumbline').glob('*/command.py'))]
+    sources = sorted((ROOT / 'src/plumbline/cli').glob('*.py'))
 
     def lines(self):
         for name, command in commands():

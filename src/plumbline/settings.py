@@ -287,7 +287,7 @@ def site(systems, environments, logging=(), modes=(), general=(), **further):
     _refuse_durations()
     with in_one_line():
         trust.refuse_environment()
-    import plumbline.rfm.private  # noqa: F401 - what it fixes in ReFrame is for other suites' tests as well
+    import plumbline.private  # noqa: F401 - what it fixes in ReFrame is for other suites' tests as well
     if os.geteuid() == 0:       # what root can read of a machine is in results
         os.umask(os.umask(0o027) | 0o027)
     logs.Handler.handleError = _tell_of_log     # type: ignore[method-assign]

@@ -1,5 +1,4 @@
 '''What has become of each node: measured, named by sweeps, drained, repaired, returned to service.
 
-``events.py`` is the journal on disk, ``history.py`` what follows from it and from the archive, ``findings.py`` what a sweep writes into
-it, ``proposals.py`` what a site is proposed to do, as text.
+``events.py`` is the journal on disk, ``history.py`` what follows from it and from the archive.
 '''

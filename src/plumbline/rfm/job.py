@@ -10,9 +10,8 @@ from reframe.core.exceptions import ReframeError, SanityError
 from reframe.core.pipeline import RegressionTestPlugin
 from reframe.core.runtime import runtime
 
-from plumbline import atomic, settings
+from plumbline import atomic, private, settings
 from plumbline.model import quantity
-from plumbline.rfm import private
 from plumbline.rfm.launch import MPIRUN, SRUN
 from plumbline.rfm.variables import Whole, refuse_unknown
 from plumbline.scheduler import job_state
