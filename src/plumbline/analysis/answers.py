@@ -26,12 +26,7 @@ class Answer:
 
 
 def answers(verdicts: Sequence[lines.Line], session: subsystems.Judged, found: diagnosis.Diagnosis) -> list[Answer]:
-    '''The three answers; none where nothing was measured.
-
-    :arg verdicts: :func:`lines.verdict_lines`.
-    :arg session: what :func:`subsystems.judge` says of them.
-    :arg found: what :func:`diagnosis.diagnose` says of them.
-    '''
+    '''The three answers; none where nothing was measured.'''
     if not any(quantity.known(line.value) for line in verdicts):
         return []
     own = {question: [line for line in verdicts if line.question == question] for question in registry.EVIDENCE}

@@ -133,7 +133,6 @@ def read(root, system=None, last=None, names='', metrics=''):
     :arg system: ReFrame's name; by default that of the last session.
     :arg last: only so many of the last sessions.
     :arg names: regular expression that is found in the display name of a test; :arg metrics: in the name of a metric.
-    :returns: :class:`Samples`.
     :raises PlumblineError: if the archive is empty, damaged, or nothing in it is selected; if the journal of nodes cannot be read.
     '''
     names, metrics = pattern(names, '-n'), pattern(metrics, '--metric')

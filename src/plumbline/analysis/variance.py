@@ -226,10 +226,9 @@ def _centred(columns, group):
 
 
 def within(logs, process, labels):
-    '''What classes of samples explain within processes.
+    '''What classes of samples explain within processes (:func:`explained`).
 
     :arg labels: list of arrays of shape (n,), classes by one probe each.
-    :returns: see :func:`explained`.
     '''
     design = np.hstack([_dummies(each) for each in labels])
     numbers = _numbered(process)
@@ -263,11 +262,7 @@ def _shares(logs, process, fine, coarse):
 
 
 def analyse(measured):
-    '''Components of a metric and what explains them.
-
-    :arg measured: :class:`Measured`.
-    :returns: :class:`Analysis`.
-    '''
+    '''The :class:`Analysis` of a :class:`Measured`: components of a metric and what explains them.'''
     process = measured.process
     logs = winsorised(np.log(measured.values), process)
     session, node = measured.session[process], measured.node[process]
@@ -285,6 +280,5 @@ def analyse(measured):
         every.append(_shares(logs, process, sum(fine.values(), []), sum(rough.values(), [])))
     together = Shares(*(max((value for value in side if value is not None), default=None)
                         for side in ([each.within for each in every], [each.between for each in every])))
-    counts = {'node': len(np.unique(measured.node)), 'session': len(np.unique(measured.session)), 'process': many,
-              'round': logs.size}
+    counts = {'node': len(np.unique(measured.node)), 'session': len(np.unique(measured.session)), 'process': many, 'round': logs.size}
     return Analysis(counts, found, shares, together)

@@ -106,7 +106,6 @@ def kernel_name(family, isa, nontemporal=False):
 
     :arg family: ``'load'``, ``'store'``, ``'copy'``, ``'stream'`` or ``'triad'``.
     :arg isa: ``'avx512'``, ``'avx2'`` (with FMA), ``'sse'``, or ``'scalar'``, the only one that processors other than x86 have.
-    :arg nontemporal: stores that bypass the caches.
     :returns: for example ``'triad_mem_avx512_fma'``; :obj:`None` if there is no such kernel.
     '''
     # A load has no store to be non-temporal, and of the scalar _mem kernels some would store 16 bytes at addresses that are multiples of 8 only.
@@ -171,9 +170,8 @@ def bench_commands(levels, cpus, isa, effort='health'):
         iterations = _first_iterations(level, threads, size)
         for repeat in range(plan['repeats']):
             for kernel in filter(None, names):
-                commands.append({
-                    'level': level, 'threads': threads, 'cpus': sorted(cpus), 'kernel': kernel,
-                    'repeat': repeat, 'size': size, 'iterations': iterations})
+                commands.append({'level': level, 'threads': threads, 'cpus': sorted(cpus), 'kernel': kernel, 'repeat': repeat, 'size': size,
+                                 'iterations': iterations})
     return commands
 
 
@@ -186,7 +184,6 @@ def script(commands, own=None):
     :arg commands: what :func:`bench_commands` returned; lists of several thread counts may be put together.
     :arg own: dictionary (level, threads) -> shell command that runs our own limit streams there: once after each repeat, so that the two can be
         compared on a machine whose speed changes within minutes.
-    :returns: text that ends with a newline.
     '''
     lines = [_SCRIPT_HEAD, f'cross_check_seconds={SECONDS:g}', f'cross_check_enough={_TOO_SHORT * SECONDS:g}']
     place = None

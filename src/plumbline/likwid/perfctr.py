@@ -154,8 +154,6 @@ def memory_volume_bytes(parsed, region):
     thread of each socket and 0 to the others, so that the sum over the threads is right.
 
     :arg parsed: what :func:`parse_perfctr_csv` returned; for zen3 with the groups MEM1 and MEM2, each of which counts one half of the channels.
-    :arg region: name of the region.
-    :returns: bytes.
     :raises PlumblineError: if the region is not there, no group measured memory, half of the channels are missing, or nothing was counted.
     '''
     if region not in parsed:
@@ -173,10 +171,7 @@ def memory_volume_bytes(parsed, region):
 
 
 def parse_groups(text):
-    '''The group names in the output of ``likwid-perfctr -a``.
-
-    :returns: list of names; empty if LIKWID has none for this processor.
-    '''
+    '''The group names in the output of ``likwid-perfctr -a``; an empty list if LIKWID has none for this processor.'''
     _, _, table = text.partition('-' * 80)
     return [match[1] for match in re.finditer(r'^\s*(\w+)\t', table, re.MULTILINE)]
 
@@ -187,7 +182,6 @@ def group_for(architecture, available):
     MEM_DP counts the same channels as MEM and spends counters on floating point besides; it is taken only where there is no MEM.
 
     :arg architecture: LIKWID's short name, for example ``'ICX'`` or ``'zen3'``; for the message.
-    :arg available: group names, from :func:`parse_groups`.
     :returns: tuple of names: one group, or several to be measured in one run each whose volumes add up.
     :raises PlumblineError: if there is none of them.
     '''

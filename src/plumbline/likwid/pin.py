@@ -45,7 +45,6 @@ def pin_command(cpus, program=()):
     It needs :func:`pin_environment`, and stands between the launcher and the program: before the launcher it would pin the launcher.
 
     :arg program: the program and its arguments; empty to get likwid-pin and its options only.
-    :returns: list of arguments.
     :raises PlumblineError: if there is no CPU, one is there twice, or an argument of the program holds a blank, at which likwid-pin would split it.
     '''
     program = [str(argument) for argument in program]
@@ -60,8 +59,6 @@ def pin_environment(cpus):
 
     ``LIKWID_IGNORE_CPUSET`` keeps CPU numbers CPU numbers in a job that has some of them only.
     Do not set it for likwid-bench, whose placement relies on the cpuset.
-
-    :returns: dictionary of variables.
     '''
     return {'OMP_NUM_THREADS': str(len(_checked(cpus))), 'LIKWID_IGNORE_CPUSET': '1'}
 
@@ -71,7 +68,6 @@ def omp_environment(cpus):
 
     Holds for libgomp, libomp and Intel's runtime; not together with :func:`pin_command`.
 
-    :returns: dictionary of variables.
     :raises PlumblineError: if there is no CPU, or one is there twice.
     '''
     cpus = _checked(cpus)

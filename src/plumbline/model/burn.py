@@ -181,18 +181,10 @@ def of_start(rates: Sequence[float]) -> np.ndarray:
 def slowest(found: Sequence[dict], cpus: Sequence[int], kinds: Sequence[Sequence[int]] = ()) -> tuple[int, np.ndarray] | None:
     '''The thread that is slowest against the others of its kind of cores, by its median over the rounds.
 
-    :arg found: records of one phase.
-    :arg cpus: CPU of each thread.
-    :arg kinds: CPUs of each kind of cores, where they differ by design.
+    :arg found: records of one phase; :arg cpus, kinds: as of :func:`uncertainty.of_fellows`.
     :returns: (CPU, its rate over the median of its fellows in each round), or None with fewer than :data:`LEAST_THREADS` of a kind.
     '''
-    rates = np.array([record['rates'] for record in found], dtype=float)
-    shares = np.full(rates.shape, np.nan)
-    kind_of = [next((number for number, kind in enumerate(kinds) if cpu in kind), -1) for cpu in cpus]
-    for kind in set(kind_of):
-        same = [thread for thread, one in enumerate(kind_of) if one == kind]
-        if len(same) >= LEAST_THREADS:
-            shares[:, same] = rates[:, same] / np.array([uncertainty.median_of_others(row) for row in rates[:, same]])
+    shares = uncertainty.of_fellows(np.array([record['rates'] for record in found], dtype=float), cpus, kinds, LEAST_THREADS)
     if np.isnan(shares).all():
         return None
     worst = int(np.nanargmin(np.median(shares, axis=0)))

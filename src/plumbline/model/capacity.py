@@ -195,7 +195,6 @@ def find(x: ArrayLike, latency: ArrayLike, claims: Mapping[str, int], page: int 
     :arg claims: level -> bytes of one cache, nearest first, by the topology.
     :arg page: bytes, where huge pages were not given: a size beyond the TLB's reach is then no size of a cache.
     :arg virtual: whether a hypervisor is there, as machine records say it: ``yes``, ``no``; else it is not known.
-    :returns: dictionary level -> :class:`Level`.
     '''
     x, names = np.asarray(x, dtype=float), list(claims)
     if virtual != 'yes':

@@ -42,10 +42,7 @@ def _of_slowest(found: Sequence[dict]) -> float:
 
 
 def causes(found: Sequence[dict]) -> dict[str, float]:
-    '''Cause -> share of the threads' time that was lost to it, to others of that of the slowest; without those that are not known.
-
-    :arg found: the contention records of one check.
-    '''
+    '''Cause -> share of the threads' time that was lost to it, to others of that of the slowest; without those that are not known.'''
     throttled, waited, stolen = (_of_all(found, key) for key in ('throttled', 'waited', 'stolen'))
     others = None if waited is None else max(0.0, waited - (throttled or 0.0), _of_slowest(found) - 2 * (throttled or 0.0))
     shares = {QUOTA: throttled, OTHERS: others, HYPERVISOR: stolen}
@@ -72,10 +69,7 @@ def time_left_by_quota(found: Sequence[dict]) -> float | None:
 
 
 def notes(found: Sequence[dict], machine: dict | None) -> list[str]:
-    '''What people should know of it, a text for each cause.
-
-    :arg machine: the machine record, or :obj:`None`.
-    '''
+    '''What people should know of it, a text for each cause.'''
     quota = (machine or {}).get('cpu_quota')
     threads = team(found) or 1
     return ([by_quota(quota, threads)] if quota else []) + [took(cause, share) for cause, share in causes(found).items() if share >= WORTH_TELLING]

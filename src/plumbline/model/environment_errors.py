@@ -27,7 +27,6 @@ def cause(said: str, modules: Sequence[str] = ()) -> str:
     '''What a build that failed says for a reason.
 
     :arg said: what it wrote, standard error first.
-    :arg modules: those of the environment.
     '''
     found = _MODULE.search(said) if modules else None
     if found:

@@ -120,9 +120,7 @@ def odd_session(series: Sequence[Series], trusted: Iterable[str] = ()) -> Odd | 
 
     Subsystem scores of each against all others, to either side; Holm's procedure over the subsystems of each, at its part of the rate.
 
-    :arg series: list of :class:`Series`.
     :arg trusted: names of sessions that are not suspected.
-    :returns: :class:`Odd`.
     '''
     told = [one for one in series if registry.better(one.metric) != registry.NEITHER and one.subsystem != registry.NO_MACHINE]
     apart = []
@@ -151,7 +149,6 @@ def odd_nodes(series: Sequence[Series]) -> list[Odd]:
 
     In one session, or where nodes take turns from session to session.
 
-    :arg series: list of :class:`Series`.
     :returns: list of :class:`Odd`, of each node the metric that differs most; where two nodes differ, both: which of them is right is not known.
     '''
     from scipy import special

@@ -117,7 +117,6 @@ def priors(scatters: Mapping[str, Sequence[tuple[float, float]]]) -> dict[str, P
     '''What is known of the scatter of each class: by its metrics, where these are too few by all of their kind.
 
     :arg scatters: dictionary :func:`registry.noise_class` -> list of (variance, degrees of freedom).
-    :returns: dictionary class -> (degrees of freedom, relative standard deviation).
     '''
     of_kind: dict[str, list[tuple[float, float]]] = {}
     for noise, found in scatters.items():

@@ -228,12 +228,7 @@ def _reduced(record: dict, number: int, inside: np.ndarray, state: State | None)
 
 
 def find(measurements: Sequence[dict], machine: Mapping[str, Any] | None = None) -> Found:
-    '''The states that the samples of one program were taken in.
-
-    :arg measurements: its measurement records.
-    :arg machine: its machine record; None: not known.
-    :returns: :class:`Found`.
-    '''
+    '''The states that the samples of one program were taken in.'''
     defined_by = (probes.SHARING,) if (machine or {}).get('virtual') == 'no' else DEFINED_BY
     teams = by_key((_team(record), (number, {name: values for name, values in probes.features(record).items() if name.startswith(defined_by)}))
                    for number, record in enumerate(measurements))
@@ -311,7 +306,6 @@ def one(texts: Iterable[str]) -> bool:
 def grouped(rows: Iterable[dict]) -> list[tuple[State, list[dict]]]:
     '''Rows of one metric by the state that they were measured in.
 
-    :arg rows: rows of the archive.
     :returns: list of (state, rows), the state that most rows have first; a row counts once in a state, as it was judged if it was there;
         rows of which no state is known are left out where others have one.
     '''

@@ -114,8 +114,7 @@ def weights(deviations: ArrayLike) -> np.ndarray:
 def scores(parts: Mapping[Key, Sequence[Member]]) -> dict[Key, Score]:
     '''The :class:`Score` of each subsystem.
 
-    :arg parts: dictionary subsystem -> list of :class:`Member`, at least one, each with a better side.
-    :returns: dictionary subsystem -> :class:`Score`.
+    :arg parts: of each one member at least, all with a better side.
     '''
     weighted = {name: _Weighted(members) for name, members in parts.items()}
     scatters = [found.groups[0].scatter for found in weighted.values()]
@@ -209,9 +208,6 @@ def judged(parts: Mapping[Key, Sequence[Member]]) -> dict[Key, Judgement]:
     '''The :class:`Judgement` of each subsystem.
 
     A metric that is UNSTABLE counts like any other: to leave it out would leave out the slowest of a noisy session.
-
-    :arg parts: as of :func:`scores`.
-    :returns: dictionary subsystem -> :class:`Judgement`.
     '''
     found = list(scores(parts).values())
     noisy = [score.in_noise() for score in found]

@@ -115,10 +115,8 @@ def nanoseconds(record: dict) -> np.ndarray:
 
 
 def curves(measurements: Iterable[dict]) -> dict[int, Curve]:
-    '''The curves of a run of the program ``chase`` with both layouts.
+    '''Stride -> :class:`Curve`, of a run of the program ``chase`` with both layouts.
 
-    :arg measurements: its records.
-    :returns: dictionary stride -> :class:`Curve`.
     :raises PlumblineError: if a layout is missing in a group.
     '''
     points: dict[int, list[tuple]] = {}
@@ -271,7 +269,6 @@ def first_level(curve: Curve) -> float | None:
 def page_in_force(curves_by_stride: Mapping[int, Curve]) -> tuple[int | None, str | None]:
     '''The page size that translations cover, from the first level's steps at several strides.
 
-    :arg curves_by_stride: dictionary stride -> :class:`Curve`.
     :returns: (bytes, reason): a power of two and :obj:`None`, or :obj:`None` and why it is not known.
     '''
     nodes = {stride: first_level(curve) for stride, curve in curves_by_stride.items()}

@@ -225,14 +225,25 @@ def between(level: float, x: Sequence[float], y: Sequence[float]) -> float:
 def knee(x: ArrayLike, y: ArrayLike, share: float) -> float | None:
     '''Where a curve has fallen for good: the first ``x`` beyond its maximum from which on ``y`` stays below ``share`` of it.
 
-    :arg x: ascending, shape (n,).
-    :arg y: shape (n,), any unit.
-    :arg share: for example 0.8.
+    :arg x: ascending, shape (n,); :arg y: shape (n,).
     :returns: an element of ``x``; :obj:`None` if the last ``y`` is not below.
     '''
     x, y = np.asarray(x), np.asarray(y, dtype=float)
     above = np.flatnonzero(~(y < share * y.max()))[-1]
     return x[above + 1].item() if above + 1 < x.size else None
+
+
+def of_fellows(rates: np.ndarray, cpus: Sequence[int], kinds: Sequence[Sequence[int]], least: int = 2) -> np.ndarray:
+    '''Rates of cores, along the last axis, over the median of the others of their kind; NaN of those of a kind with fewer than ``least``.
+
+    :arg cpus: of each core; :arg kinds: CPUs of each kind of cores, where they differ by design.
+    '''
+    kind_of = np.array([next((number for number, kind in enumerate(kinds) if cpu in kind), -1) for cpu in cpus])
+    shares = np.full(rates.shape, np.nan)
+    for same in (kind_of == kind for kind in set(kind_of.tolist())):
+        if np.count_nonzero(same) >= least:
+            shares[..., same] = rates[..., same] / np.apply_along_axis(median_of_others, -1, rates[..., same])
+    return shares
 
 
 def median_of_others(x: ArrayLike) -> np.ndarray:

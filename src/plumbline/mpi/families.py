@@ -47,10 +47,7 @@ class Family:
     died: str
 
     def bind_commands(self, cpus, nodes=1):
-        '''Shell commands that must run before the launcher, in its folder.
-
-        :arg cpus: of a node; :arg nodes: how many nodes.
-        '''
+        '''Shell commands that must run before the launcher, in its folder.'''
         lines = ' '.join(f'"{line}"' for line in self.rank_lines(cpus, nodes))
         return [f"printf '%s\\n' {lines} > {self.rank_file['name']}"] if self.rank_file else []
 

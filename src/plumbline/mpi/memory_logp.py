@@ -25,17 +25,11 @@ PACKING = {'datatype': 'pack_datatype', 'packed': 'pack_hand', 'blocked': 'pack_
 
 @dataclass(frozen=True)
 class Split:
-    '''The parts of a message's time: arrays of shape (rounds,), seconds.
-
-    :attr copy: o.
-    :attr packing: l_p.
-    :attr middleware: l_m.
-    :attr network: L.
-    '''
-    copy: np.ndarray
-    packing: np.ndarray
-    middleware: np.ndarray
-    network: np.ndarray
+    '''The parts of a message's time: arrays of shape (rounds,), seconds.'''
+    copy: np.ndarray            # o
+    packing: np.ndarray         # l_p
+    middleware: np.ndarray      # l_m
+    network: np.ndarray         # L
 
     @property
     def total(self):

@@ -93,9 +93,7 @@ def worst_over_median(record, per_node):
 def told(record, names, per_node, what, most=10):
     '''Lines that name the slowest rank, and the nodes that are slower than the others.
 
-    :arg names: of the ranks' nodes, by rank.
-    :arg what: of which messages, e.g. ``1 MiB``.
-    :arg most: nodes; more are counted.
+    :arg names: of the ranks' nodes, by rank; :arg what: of which messages, e.g. ``1 MiB``; :arg most: nodes; more are counted.
     '''
     variant = record['variant']
     of_ranks = np.array(record['pattern']['seconds'], dtype=float)

@@ -6,7 +6,7 @@ from plumbline.model.quantity import several
 def wrong_nodes(processes, nodes):
     '''The complaint about ranks that are not spread over nodes as asked for, block by block; or :obj:`None`.
 
-    :arg processes: of the machine's record: a dictionary for each rank.
+    :arg processes: of the machine's record, one for each rank.
     :arg nodes: how many different ones there must be, with as many ranks on each.
     '''
     hosts = [process['host'] for process in processes]

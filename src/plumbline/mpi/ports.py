@@ -45,11 +45,7 @@ class Counted:
 
 
 def counted(found):
-    '''What was counted.
-
-    :arg found: list of records ``ports``, one for each process of the test.
-    :returns: :class:`Counted`.
-    '''
+    '''What was counted, from the records ``ports``, one for each process of the test.'''
     ports, unread = set(), []
     sums: Counter[tuple[str, str, str]] = Counter()
     for record in found:

@@ -48,7 +48,6 @@ def read(folder: str | Path) -> Logs:
     '''All performance logs below a folder, those with older fields (``NAME.log.h0``) too.
 
     :arg folder: ``perflogdir``, or ``basedir`` of the handler; below it ReFrame writes ``SYSTEM/PARTITION/TEST.log``.
-    :returns: :class:`Logs`.
     :raises PlumblineError: if there is no line that can be read.
     '''
     unreadable = []

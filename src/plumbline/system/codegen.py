@@ -77,7 +77,6 @@ def vector_width(lines):
 def widths_of(disassembly, kernel, cases):
     '''The SIMD width of the variants of a kernel.
 
-    :arg disassembly: text of ``objdump -d`` of the program.
     :arg cases: pairs (variant, instruction set or None); the loop is the function ``kernel_variant`` or ``kernel_variant_isa``.
     :returns: dictionary variant -> :func:`vector_width`, of the variants that were found.
     '''
@@ -91,10 +90,7 @@ def widths_of(disassembly, kernel, cases):
 
 
 def same_code(disassembly, *names):
-    '''Whether functions consist of the same instructions, wherever they lie.
-
-    :returns: :obj:`None` if one of them is not in the disassembly.
-    '''
+    '''Whether functions consist of the same instructions, wherever they lie; :obj:`None` if one of them is not in the disassembly.'''
     known = functions(disassembly)
     if not all(known.get(name) for name in names):
         return None

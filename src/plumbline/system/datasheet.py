@@ -50,10 +50,8 @@ def _where(file):
 # --- use ---
 
 def load(path):
-    '''Read a machine file.
+    '''The contents of a machine file, valid by ``schemas/machine.json``.
 
-    :arg path: the file.
-    :returns: its contents, valid by ``schemas/machine.json``.
     :raises PlumblineError: if it cannot be read or is not valid.
     '''
     return schemas.read_yaml(path, 'machine', 'write it with detect()')
@@ -125,11 +123,9 @@ def _missing_of_cache(machine, level, clock):
 def unknown(machine, level, scope='all', file=None, clock=None):
     '''Why the peak of a level is not known.
 
-    :arg machine: as for :func:`peaks`.
-    :arg level: ``'L1'`` ... or ``'memory'``.
+    :arg machine, clock: as for :func:`peaks`.
     :arg scope: ``'one'`` core or ``'all'``.
     :arg file: the machine file, for the advice.
-    :arg clock: as for :func:`peaks`.
     :returns: one line that begins with ``peak unknown:``; :obj:`None` if the peak is known.
     '''
     if machine is None:
@@ -165,7 +161,6 @@ def memory_from_dmi(text):
     that allows no more: the tables do not tell.  The rated speed makes the peak, and ``configured`` is beside it: a memory that is too slow for
     the rated one and not for the configured one is neither a PASS nor a FAIL, until somebody has written which of them was bought.
 
-    :arg text: the output.
     :returns: dictionary ``channels``, ``transfer_rate``, ``bytes_per_transfer``, ``source``, and ``configured`` where that is less.
     '''
     slots = memory_slots(text)
@@ -319,7 +314,6 @@ def to_yaml(machine):
 def write(path, detected):
     '''Write a machine file; an existing one, which a person may have completed, is not touched.
 
-    :arg path: the file.
     :arg detected: what :func:`detect` returned.
     :raises PlumblineError: if the file exists or cannot be written.
     '''
@@ -335,11 +329,7 @@ def write(path, detected):
 # --- in ReFrame's configuration ---
 
 def local_file(path):
-    '''Path of this node's machine file; written by detection if it does not exist yet.
-
-    :arg path: the file; a person completes it from the datasheet.
-    :returns: the path, a text, for a partition's ``extras['machine']``.
-    '''
+    '''Path of this node's machine file, for a partition's ``extras['machine']``; written by detection if it does not exist yet.'''
     path = Path(path)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -33,8 +33,7 @@ def words(option, command):
 def run(option, command, said, notice, later, patience=PATIENCE):
     '''Run it: ``said`` is its standard input; ``PLUMBLINE_NOTICE`` names a file with ``notice`` as JSON, which is there until it ends.
 
-    :arg option: that it was given by, for people.
-    :arg command: as in a shell, words in quotes.
+    :arg option: as of :func:`words`.
     :arg later: what becomes of the notice where the command fails, for people.
     :raises PlumblineError: in one line, if it cannot be started, fails, or takes longer than ``patience`` seconds.
     '''

@@ -70,8 +70,7 @@ def _cpus(mask):
 
 
 def _groups(processor, key):
-    '''The CPU groups ``key`` of the topology, by ascending first CPU; groups without CPUs (memory on a device of its own) are left out.
-    '''
+    '''The CPU groups ``key`` of the topology, by ascending first CPU; groups without CPUs (memory on a device of its own) are left out.'''
     groups = [_cpus(mask) for mask in _topology(processor).get(key) or ()]
     return sorted(group for group in groups if group)
 
@@ -95,10 +94,7 @@ def _last_level_groups(processor):
 
 
 def cpu_list(cpus):
-    '''CPUs as people and tools write them.
-
-    :returns: for example ``'0-3,8'``, ascending.
-    '''
+    '''CPUs as people and tools write them, ascending: ``0-3,8``.'''
     return str(RangeSet.fromlist(map(str, cpus)))
 
 
@@ -109,7 +105,6 @@ def cpu_order(processor, allowed=None, smt=False):
 
     :arg allowed: CPUs that the process may use; :obj:`None` for all of them.
     :arg smt: append the cores' second (third, ...) hardware threads, in the same order of cores.
-    :returns: list of CPU numbers.
     :raises PlumblineError: if the topology is not known, or no CPU of it is allowed.
     '''
     cores = _groups(processor, 'cores')
@@ -248,10 +243,8 @@ def private_level(processor):
 
 
 def capacity(processor, level, cpus=None):
-    '''Total size of the caches of ``level`` that ``cpus`` reach, each cache counted once.
+    '''Bytes of the caches of ``level`` that ``cpus`` reach (:obj:`None`: all of the node), each cache counted once.
 
-    :arg cpus: CPU numbers; :obj:`None` for all caches of the node.
-    :returns: bytes.
     :raises PlumblineError: if there is no such level, or ``cpus`` reach none of its caches.
     '''
     caches = _caches(processor)
@@ -335,11 +328,9 @@ def working_set(processor, level, cpus, available=None, ours=None):
     and more hold more: of an L3 of 300 MiB one held 37, and the streams of 16 through 300 MiB were 2.3 times as fast as through 1,200 and 4,800 (a
     virtual machine of an Emerald Rapids; one thread's were as fast).
 
-    :arg level: ``'L1'``, ``'L2'``, ``'L3'`` or ``'memory'``.
     :arg cpus: the CPUs that the threads run on; the result is for all of them together.
     :arg available: memory of the node or of the job, bytes; :obj:`None` if unknown.
     :arg ours: level -> bytes of each of its caches that are ours, where that may be less than the topology says.
-    :returns: bytes.
     :raises PlumblineError: if there is no such level, if it cannot be told from the level below, or if the memory is too small.
     '''
     if level == 'memory':
