@@ -23,6 +23,11 @@ _MOST_NAMED = 6
 _UNKNOWN = (None, '')
 
 
+def _the(choose):
+    '''Of the (value, text) that a function yields the least (:func:`min`) or the most.'''
+    return lambda find: lambda tests: choose(find(tests), default=_UNKNOWN)
+
+
 def _records(tests, of_memory=False):
     '''(label, machine record, measurement record) of all kernels; of memory alone those whose data lie there, each thread's where it is.'''
     for line in tests:
@@ -59,18 +64,17 @@ def _time_given(tests):
     return (min(given), f'the least of all tests had {quantity.percent(min(given))} of its time') if given else _UNKNOWN
 
 
+@_the(min)
 def _quota_per_thread(tests):
-    found: list[tuple] = []
     ran = [(line, contention.team(line.detail.contention or ())) for line in tests]
     for line, threads in ran:
         quota = line.detail.of_machine.get('cpu_quota')
         if threads and quota:
             if line.threads == 'all':       # the team is as small as the quota, which came in the middle where others were larger
                 threads = max(team for other, team in ran if other.partition == line.partition)
-            found.append((quota / threads, contention.by_quota(quota, threads)))
+            yield quota / threads, contention.by_quota(quota, threads)
         elif threads:
-            found.append((1.0, ''))         # without a quota there is enough for each
-    return min(found, key=lambda one: one[0], default=_UNKNOWN)
+            yield 1.0, ''       # without a quota there is enough for each
 
 
 def _threads_per_cpu(tests):
@@ -84,14 +88,13 @@ def _threads_per_cpu(tests):
     return max(found, key=lambda one: one[0], default=_UNKNOWN)
 
 
+@_the(max)
 def _on_one_core(tests):
     '''Share of the samples beside which two threads of a team were on one core, of the worst test.'''
-    found = [(float(np.mean(known > probes.ON_ONE_CORE)), line.label) for line, record in _probed(tests)
-             if (factors := probes.beside(record, probes.SHARING)) is not None and (known := factors[np.isfinite(factors)]).size]
-    if not found:
-        return _UNKNOWN
-    share, label = max(found)
-    return share, f'{label}: beside {quantity.percent(share, 0)} of the samples'
+    for line, record in _probed(tests):
+        if (factors := probes.beside(record, probes.SHARING)) is not None and (known := factors[np.isfinite(factors)]).size:
+            share = float(np.mean(known > probes.ON_ONE_CORE))
+            yield share, f'{line.label}: beside {quantity.percent(share, 0)} of the samples'
 
 
 def _others_on_core(tests):
@@ -104,16 +107,15 @@ def _others_on_core(tests):
     return share, f'beside {quantity.percent(share, 0)} of the samples a core did fewer additions per cycle than it can'
 
 
+@_the(min)
 def _allowed_share(tests):
     '''Where a quota leaves no more CPUs than are used, their number is our own choice.'''
-    shares = []
     for line in tests:
         machine = line.detail.of_machine
         node = {cpu for domain in machine.get('numa_nodes') or () for cpu in domain['cpus']}
         quota = machine.get('cpu_quota')
         if node and machine.get('allowed_cpus') and not (quota and int(quota) <= len(machine['allowed_cpus'])):
-            shares.append((len(machine['allowed_cpus']) / len(node), f"{len(machine['allowed_cpus'])} of the node's {len(node)} CPUs may be used"))
-    return min(shares, default=_UNKNOWN)
+            yield len(machine['allowed_cpus']) / len(node), f"{len(machine['allowed_cpus'])} of the node's {len(node)} CPUs may be used"
 
 
 def _clocks(tests):
@@ -164,17 +166,16 @@ def _other_processors(tests):
     return len(others), f"they are of {', '.join(others)}; this one is {', '.join(map(str, names))}"
 
 
+@_the(min)
 def _simd_width_kept(tests):
     '''Width of a loop's code over that when its reference was measured, the least.'''
-    found = [(codegen.bits(now := line.detail.simd_width[variant]) / codegen.bits(before), line.label, variant, now, before)
-             for line in tests for variant, before in (line.detail.simd_width_of_references or {}).items()
-             if variant in (line.detail.simd_width or {})]
-    if not found:
-        return _UNKNOWN
-    share, label, variant, now, before = min(found)
-    return share, f'{label}, {variant}: the code is {now}, that of the references was {before}'
+    for line in tests:
+        for variant, before in (line.detail.simd_width_of_references or {}).items():
+            if now := (line.detail.simd_width or {}).get(variant):
+                yield codegen.bits(now) / codegen.bits(before), f'{line.label}, {variant}: the code is {now}, that of the references was {before}'
 
 
+@_the(min)
 def _simd_width_of_written(tests):
     '''Width of what the compiler made of a kernel's plain loop over that of the same with intrinsics, the least.'''
     loops: dict[tuple, dict] = defaultdict(dict)
@@ -182,10 +183,10 @@ def _simd_width_of_written(tests):
         for variant, width in (line.detail.simd_width or {}).items():
             kernel = next((record['kernel'] for record in line.detail.records or () if record['variant'] == variant), None)
             loops[line.environ, kernel].setdefault(variant, width)
-    found = [(codegen.bits(one['plain']) / codegen.bits(one['simd']),
-              f"{kernel}, {environ}: the compiler's code is {one['plain']}, that with intrinsics {one['simd']}")
-             for (environ, kernel), one in loops.items() if kernel and {'plain', 'simd'} <= set(one)]
-    return min(found, default=_UNKNOWN)
+    for (environ, kernel), one in loops.items():
+        if kernel and {'plain', 'simd'} <= set(one):
+            yield (codegen.bits(one['plain']) / codegen.bits(one['simd']),
+                   f"{kernel}, {environ}: the compiler's code is {one['plain']}, that with intrinsics {one['simd']}")
 
 
 def _huge_page_share(tests):
@@ -214,26 +215,23 @@ def _pages_and_threads(tests):
 
 
 def _misplaced(count: Callable, text: str):
+    @_the(max)
     def find(tests):
-        found = [(sum(count(share, threads.get(domain, 0.0)) for domain, share in pages.items()), label)
-                 for label, pages, threads in _pages_and_threads(tests)]
-        if not found:
-            return _UNKNOWN
-        share, label = max(found)
-        return share, f'{label}: {quantity.percent(share, 0)} of the pages {text}'
+        for label, pages, threads in _pages_and_threads(tests):
+            share = sum(count(share, threads.get(domain, 0.0)) for domain, share in pages.items())
+            yield share, f'{label}: {quantity.percent(share, 0)} of the pages {text}'
     return find
 
 
+@_the(min)
 def _cache_ours(tests):
     '''Of a level of cache what is ours over what the topology says, the least.'''
-    found = []
     for line in tests:
         machine = line.detail.of_machine
         for cache in machine.get('caches') or ():
             ours = (machine.get('capacity') or {}).get(f"L{cache['level']}")
             if ours and cache.get('size'):
-                found.append((ours / cache['size'], f"of L{cache['level']} {quantity.size(ours)} of {quantity.size(cache['size'])} are ours"))
-    return min(found, default=_UNKNOWN)
+                yield ours / cache['size'], f"of L{cache['level']} {quantity.size(ours)} of {quantity.size(cache['size'])} are ours"
 
 
 def _not_as_expected(tests):

@@ -107,7 +107,8 @@ class MeasuredCaches(RegressionTestPlugin):
         if settings.BUILD_ONLY or not self.all_cpus or 'openmp' not in self.current_environ.features:
             return
         try:
-            sizes = [] if given() is not None else self.sizes()
+            claimed = self.claims() if given() is None else {}
+            sizes = capacity.sizes(claimed, self.memory) if claimed else []
         except PlumblineError as error:
             raise ReframeError(str(error)) from None
         if not sizes:
@@ -128,10 +129,6 @@ class MeasuredCaches(RegressionTestPlugin):
 
     def claims(self):
         return claims(self.current_partition.processor, self.all_cpus[0])
-
-    def sizes(self):
-        claimed = self.claims()
-        return capacity.sizes(claimed, self.memory) if claimed else []
 
     @run_after('sanity')
     def report_seconds(self):

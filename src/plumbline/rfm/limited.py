@@ -46,11 +46,12 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
         if 'likwid' not in self.current_partition.features:
             return
         with in_one_line():
-            commands = []
+            processor, commands = self.current_partition.processor, []
+            isa, *_ = bench.isas(processor.arch or '', processor.platform)
             own: dict[tuple[str, int], str] = {}
             for cpus in {tuple(self.all_cpus[:1]), tuple(self.all_cpus)}:
                 sizes = {level: size for level, size in self.working_sets(cpus)[0].items() if level in (self.levels or [level])}
-                commands += bench.bench_commands(sizes, cpus, self.isa(), self.effort)
+                commands += bench.bench_commands(sizes, cpus, isa, self.effort)
                 own |= {(level, len(cpus)): self.own_command(size, cpus) for level, size in sizes.items()}
         self.write_file('cross_check.sh', bench.script(commands, own))
         # Neither its failure nor its hanging may fail the checks.
@@ -67,11 +68,6 @@ class likwid_bench(rfm.RunOnlyRegressionTest, OnNode):
                            '--variants', 'load', '--limit', '--size', str(size // 8), '--threads', str(len(cpus)),
                            '--cpus', ','.join(map(str, cpus)), *(['--capacity', ours] if ours else []), '--samples', '10',
                            '--min-time', '0.005'])
-
-    def isa(self):
-        '''The widest kernels of likwid-bench that the processor runs.'''
-        processor = self.current_partition.processor
-        return bench.isas(processor.arch or '', processor.platform)[0]
 
     @sanity_function
     def ran(self):
