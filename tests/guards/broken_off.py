@@ -1,7 +1,7 @@
-'''Three checks of no time; in the second one ReFrame gets a signal, ``CANNED_SIGNAL``.  What they measure is made up, ReFrame is real.'''
+'''Three checks of no time; while the job of the second one runs ReFrame gets a signal, ``CANNED_SIGNAL``, and ``CANNED_FAILS`` makes the first one a
+FAIL.  What they measure is made up, ReFrame is real.'''
 
 import os
-import signal
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_before, sanity_function, variable
@@ -18,15 +18,15 @@ class Part(rfm.RunOnlyRegressionTest, Job):
     tags = {'health'}
     number = parameter([1, 2, 3])
 
-    @run_before('sanity')
+    @run_before('run')
     def end_reframe(self):
         if self.number == 2 and 'CANNED_SIGNAL' in os.environ:
-            os.kill(os.getpid(), getattr(signal, os.environ['CANNED_SIGNAL']))
+            self.prerun_cmds = [f"kill -s {os.environ['CANNED_SIGNAL'].removeprefix('SIG')} {os.getpid()}", 'sleep 2']
 
     @sanity_function
     def is_sane(self):
         self.plumbline = {'schema': 1, 'metrics': [{
             'name': 'bandwidth.plain', 'metric': 'bandwidth', 'subject': 'plain', 'value': 3.0, 'unit': 'MB/s', 'samples': [3.0],
             'n': 1, 'spread': 0.0, 'interval': [3.0, 3.0], 'reference': [3.0, -0.1, None], 'reference_from': 'made', 'limit': None,
-            'verdict': 'PASS', 'reason': 'made'}]}
+            'verdict': 'FAIL' if self.number == 1 and 'CANNED_FAILS' in os.environ else 'PASS', 'reason': 'made'}]}
         return True

@@ -222,7 +222,7 @@ def not_measured(rows):
         last = runs[-1]
         row, detail = last[0], detail_of(last)
         label = _label(row)
-        unsaid = row['result'] == 'skip' and not detail.skipped
+        unsaid = row['result'] == 'skip' and row['metric'] is None and (not detail.skipped or row['fail_reason'])      # or it was cut off
         if unsaid or (_reported_elsewhere(runs) and not row['fixture']):
             found.append(NotMeasured(label, '', _reason(row), check=row['check']))
         for skipped in detail.skipped or ():

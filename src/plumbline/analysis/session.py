@@ -7,7 +7,7 @@ import polars as pl
 
 from plumbline.analysis import answers, counts, diagnosis, lines, outline, subsystems
 from plumbline.model import grouping, quantity, registry, verdict
-from plumbline.store import archive
+from plumbline.store import archive, archive_rows
 
 
 class Session:
@@ -89,16 +89,22 @@ class Session:
                 for question, its in self.counts.items()}
 
     @cached_property
+    def broken_off(self):
+        '''By what it was broken off; '' where it ran to its end, or ReFrame does not say.'''
+        ended = self.rows.filter(pl.col('fail_reason').is_not_null()).select('result', 'fail_reason', 'run', 'repetition')
+        return next(filter(None, map(archive_rows.broken_off, ended.iter_rows(named=True))), '')
+
+    @cached_property
     def unexplained(self):
         '''Whether ReFrame ended with an error, and no verdict says why; of repetitions it counts those that a retry has cleared, too.'''
         said = any(line.verdict == verdict.FAIL or ((line.verdict == verdict.UNSTABLE or line.recorded_states) and self._failed(line.case))
                    for line in self.verdicts)
         cleared = any(len(runs) > 1 and runs[0][0]['repetition'] is not None for runs in self.cases.values())
-        return bool(self.reframe_status) and not said and not cleared
+        return bool(self.reframe_status) and not said and not cleared and not self.broken_off
 
     def exit_status(self, losses=()):
         '''0: measured, and no FAIL; 1: at least one FAIL, of a metric or of a subsystem, or a loss that has come to stay; 2: nothing was
-        measured, or :attr:`unexplained`; 3: something is :attr:`undecided`.
+        measured, :attr:`broken_off`, or :attr:`unexplained`; 3: something is :attr:`undecided`.
 
         :arg losses: that have come to stay.
         '''
@@ -107,6 +113,8 @@ class Session:
         rulings = {one.verdict for one in self.judged.subsystems}
         if losses or verdict.FAIL in rulings or any(line.verdict == verdict.FAIL for line in self.verdicts):
             return 1
+        if self.broken_off:
+            return 2
         if not any(quantity.known(line.value) for line in self.verdicts):       # 0: tests of other suites, which ask nothing that has a number
             passed = self.verdicts and not self.not_measured and all(line.verdict == verdict.PASS for line in self.verdicts)
             return 0 if passed else 2
@@ -130,5 +138,7 @@ class Session:
         return self.cases[case][-1][0]['result'] == 'fail'
 
     def not_judged(self, losses=()):
-        '''Why the exit code is 3, a line; '' where it is another one.'''
+        '''Why the exit code is 3, or what broke the session off, a line; '' where neither is so.'''
+        if self.broken_off:
+            return f'BROKEN OFF by {self.broken_off}: tests are missing, and this is not a pass'
         return f'NOT JUDGED: {answers.some(self.undecided)}' if self.exit_status(losses) == 3 else ''

@@ -49,6 +49,8 @@ def junit(session, losses=()):
     for loss in losses:
         _case(within, 'losses that last', loss.name, verdict.FAIL, loss.text)
     element, why = ('error', 'REFRAME FAILED') if session.unexplained else _ENDS.get(session.exit_status(losses), (None, verdict.PASS))
+    if why == _ENDS[2][1] and session.broken_off:
+        why = f'BROKEN OFF by {session.broken_off}'
     _case(within, 'exit code of plumbline report', session.rows['session'][0], why,
           answers.some(session.undecided) if why == 'NOT JUDGED' else '; '.join(map(' '.join, told.items())), element)
     for one in root:

@@ -67,8 +67,8 @@ def wrong(summary):
         else:
             good.add(name)
     if summary['exit_status'] == 2:
-        found['the session'] = {'of': 'session', 'state': NOT_JUDGED, 'reason': 'nothing was measured, or no verdict says why ReFrame failed',
-                                'maintainers': []}
+        found['the session'] = {'of': 'session', 'state': NOT_JUDGED, 'maintainers': [],
+                                'reason': 'nothing was measured, it was broken off, or no verdict says why ReFrame failed'}
     else:
         good.add('the session')
     return found, good

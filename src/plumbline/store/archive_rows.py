@@ -34,6 +34,10 @@ _RERUNS = re.compile(r'\s--rer\w*[= ](\d+)')
 #: ReFrame's ``fail_reason`` of what ``--duration`` cut off.
 _CUT_OFF = 'aborted due to RunSessionTimeout'
 
+#: That of what ran when its session was broken off -> by what.
+_BROKEN_OFF = {'aborted due to KeyboardInterrupt': 'SIGINT', 'aborted due to ForceExitError': 'SIGTERM, SIGHUP or an option that nothing has',
+               'aborted due to FailureLimitError': '--maxfail'}
+
 _OTHER_ENDS = {'xpass': 'passed although ReFrame was told to expect a failure; remove the expectation', 'abort': 'aborted before its end'}
 
 
@@ -153,6 +157,8 @@ def _skip_reason(case: dict, result: Result) -> str:
     reasons = [skipped.reason for skipped in result.skipped or ()]
     if case['fail_reason'] == _CUT_OFF:
         reasons.append('the time of --duration was over before its end')
+    elif cause := _BROKEN_OFF.get(case['fail_reason']):
+        reasons.append(f'the session was broken off by {cause}: what had not begun is in no run report')
     return '; '.join(dict.fromkeys(reasons)) or 'ReFrame does not record why; see its log'
 
 
@@ -191,8 +197,6 @@ def _end_row(case: dict, result: Result, wrong: str | None, metrics: list[dict],
         reason = f"{case['fail_phase']}: {first_line(case['fail_reason'])}"
     else:
         reason = _OTHER_ENDS.get(end, f'ReFrame ended it with result {end!r}')
-    if end == 'abort':
-        reason += '; the session was broken off: what had not begun is in no run report'
     doubted = result.failed_for == verdict.UNSTABLE and not _judged_as_failed(case)     # by a first run that this one says nothing of
     return {'verdict': verdict.UNSTABLE if doubted else verdict.FAIL, 'reason': reason}
 
@@ -254,9 +258,15 @@ def case_rows(case: dict, run: int, failed: Collection[str] = frozenset(), told:
     return rows
 
 
+def broken_off(row: dict) -> str:
+    '''By what a session was broken off before all its tests had run once, as one of its rows tells; '' where that does not.'''
+    cut_off = (row['result'], row['fail_reason']) == ('skip', _CUT_OFF) and not row['run'] and not row['repetition']
+    return '--duration' if cut_off else _BROKEN_OFF.get(row['fail_reason'], '')
+
+
 def _result(case: dict) -> str:
-    '''ReFrame's result; what ``--duration`` cut off was skipped, or had passed if only its files were still to be removed.'''
-    if case['result'] == 'abort' and case['fail_reason'] == _CUT_OFF:
+    '''ReFrame's result; what the end of the session cut off was skipped, or had passed if only its files were still to be removed.'''
+    if case['result'] == 'abort' and case['fail_reason'] in (_CUT_OFF, *_BROKEN_OFF):
         return 'pass' if case['fail_phase'] == 'cleanup' else 'skip'
     return case['result']
 

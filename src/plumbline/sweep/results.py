@@ -139,6 +139,8 @@ def _examined(folder, name, root, reframe_status):
         return path, None, f'nothing was measured: {why}'
     if session.unexplained:
         return path, None, f'ReFrame ended with exit code {reframe_status}, and no verdict says why: see its output in {folder / OUTPUT}'
+    if session.exit_status() == 2:
+        return path, None, session.not_judged()
     try:
         cpus = int((folder / CPUS).read_text())
     except (OSError, ValueError):
