@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+from xml.etree import ElementTree
 
 import polars as pl
 import pytest
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 import rfm
 import sample_session as sample
 from made_report import MACHINE, case, metric, of_another_suite, result, write_report
-from plumbline import references
+from plumbline import references, report
 from plumbline.analysis.lines import verdict_lines
 from plumbline.analysis.session import Session
 from plumbline.cli import app
@@ -179,6 +180,33 @@ def test_every_other_end_is_a_fail(tmp_path, changed, reason):
     rows = archived(tmp_path, case(plumbline=result(metric()), **changed))
     assert [row['verdict'] for row in rows] == ['PASS', 'FAIL']
     assert reason in rows[1]['reason']
+
+
+def cut_off(by, phase='run', *metrics):
+    return case(plumbline=result(*metrics), result='abort', fail_phase=phase, fail_reason=f'aborted due to {by}')
+
+
+@pytest.mark.parametrize('runs, code, lines', [
+    ([[case(plumbline=result(metric())), cut_off('KeyboardInterrupt')]], 2, 1),
+    ([[case(plumbline=result(metric(verdict='FAIL')), result='fail', fail_phase='performance', fail_reason='x'), cut_off('ForceExitError')]], 1, 1),
+    ([[case(plumbline=result(metric(verdict='UNSTABLE'))), cut_off('ForceExitError')]], 2, 1),
+    # A second run clears nothing of the first where it was broken off.
+    ([[case(plumbline=result(metric(verdict='FAIL')), result='fail', fail_phase='performance', fail_reason='x')], [cut_off('ForceExitError')]], 1, 1),
+    ([[cut_off('KeyboardInterrupt', 'cleanup', metric())]], 2, 1),      # it had passed
+    ([[case(plumbline=result(metric())), cut_off('RunSessionTimeout')]], 2, 1),
+    ([[case(plumbline=result(metric()))], [cut_off('RunSessionTimeout')]], 0, 1),       # a further repetition
+    ([[case(plumbline=result(metric())), cut_off('AssertionError')]], 1, 2)])       # an error of its program
+def test_what_broke_the_session_off_is_not_measured(tmp_path, runs, code, lines):
+    for run in runs:
+        for number, one in enumerate(run):
+            one |= {'unique_name': f'Test_{number}', 'name': f'Test %number={number}'}
+    archive.archive(write_report(tmp_path / 'r.json', *runs), tmp_path / 'a')
+    for status in (0, int(code != 0)):
+        said = Session(archive.load_session(tmp_path / 'a'), status)
+        assert (said.exit_status(), len(said.verdicts), said.unexplained) == (code, lines, False)
+    junit = ElementTree.fromstring(report.junit(said))
+    assert [one.get('type') for one in junit.iterfind(".//testcase[@classname='exit code of plumbline report']/error")] == (
+        [f'BROKEN OFF by {said.broken_off}'] if code == 2 else [])
 
 
 def failed_in_performance(reason, *metrics, **more):
