@@ -63,7 +63,8 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
                      f'write what was bought as `transfer_rate` of `memory` into {file}')
         return {'unjudged': topology.too_few(self.current_partition.processor, self.all_cpus),
                 'doubt': doubt if share < 1 else None, 'explains': explains,      # beyond its peak the file is wrong
-                'remark': f'if its processors draw less than the channels give, write that as `most` of `memory` into {file}'}
+                'remark': f"the peak: {memory.get('source')}; if its processors draw less than the channels give, write that as `most` of "
+                          f'`memory` into {file}'}
 
     def measured_clock(self, record):
         '''GHz of the slowest core beside the samples; None where it is not known.'''
