@@ -80,10 +80,7 @@ class Burn:
         return [record for record in self.phases if record['phase'] == phase]
 
     def counted(self, name: str) -> int | None:
-        '''How often it was counted, in all parts together; None where none was, and it could not be read at the end of a part.
-
-        :arg name: one of :data:`COUNTS`.
-        '''
+        '''How often one of :data:`COUNTS` was counted, in all parts; None where it was never, and could not be read at the end of a part.'''
         last = {record['part']: record[name] for record in self.phases}
         most: dict[int, int] = {}       # somebody may have set it to 0 meanwhile
         for record in self.phases:

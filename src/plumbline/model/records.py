@@ -113,7 +113,6 @@ def parse(text: str, source: str = 'output', processes: int = 1) -> Records:
     :arg text: the output; lines that do not begin with ``{"record":`` are for people.
     :arg source: what to call the text in errors, e.g. a file name.
     :arg processes: how many processes wrote it at most, one after the other.
-    :returns: :class:`Records`.
     :raises PlumblineError: naming line and field, for a malformed or truncated line, an unknown
         schema version, a record outside the schema (NaN and infinities are), a record that does
         not begin its line, or more machine records than processes.
@@ -236,10 +235,7 @@ def label(record: dict) -> str:
 
 
 def check_worth_reporting(record: dict) -> list[str]:
-    '''Whether the measurement is worth a number in a report.
-
-    :returns: the complaints, one text each; an empty list if there is none.
-    '''
+    '''The complaints about a measurement that is not worth a number in a report, one text each.'''
     complaints = []
     seconds = record['seconds']
     resolution = record['clock_resolution']
@@ -282,16 +278,11 @@ def told_wrong(text: str) -> str | None:
 
 
 def check_placement(record: dict, expected_cpus: Iterable[int]) -> str | None:
-    '''Whether every thread, or rank, ended where it was asked to run.
-
-    :arg expected_cpus: the CPU of each, in their order.
-    :returns: the complaint about the first that is elsewhere, or :obj:`None`.
-    '''
+    '''The complaint about the first thread, or rank, that ended elsewhere than it was asked to run; or :obj:`None`.'''
     found, expected = record['cpus'], list(expected_cpus)
     what = 'rank' if record['ranks'] > 1 else 'thread'
     if len(found) != len(expected):
-        return (f'{label(record)}: {len(found)} {what}s reported where they ran, '
-                f'{len(expected)} were placed')
+        return f'{label(record)}: {len(found)} {what}s reported where they ran, {len(expected)} were placed'
     for number, (want, got) in enumerate(zip(expected, found)):
         if want != got:
             return f'{label(record)}: {what} {number} was placed on CPU {want} but ran on CPU {got}'

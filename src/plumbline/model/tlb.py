@@ -319,11 +319,7 @@ def found(measured: Mapping[int, Curve]) -> tuple[dict[str, Any], dict[str, list
 
 
 def page_sizes(root: str | Path = '/') -> tuple[int, int | None]:
-    '''(base page, huge page) of this node, bytes; the huge one that the kernel gives transparently.
-
-    :arg root: the root of the file system, for tests.
-    :returns: the second is :obj:`None` where there are none.
-    '''
+    '''(base page, huge page) of this node, bytes; the huge one that the kernel gives transparently, :obj:`None` where there is none.'''
     try:
         text = Path(root, 'sys/kernel/mm/transparent_hugepage/hpage_pmd_size').read_text()
     except OSError:

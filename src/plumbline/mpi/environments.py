@@ -24,8 +24,7 @@ _BY_NAME = (('openmpi', 'mpicc.openmpi', 'mpirun.openmpi'), ('mpich', 'mpicc.mpi
 def expanded(env_vars, base):
     '''The variables of a process in an environment.
 
-    :arg env_vars: pairs of name and value, in which ``$NAME`` stands for a variable so far.
-    :arg base: dictionary of the variables outside.
+    :arg env_vars: pairs of name and value, in which ``$NAME`` stands for a variable so far; :arg base: the variables outside.
     '''
     result = dict(base)
     for name, value in env_vars:

@@ -26,7 +26,6 @@ class Nodes:
 def nodes_of(job, state='all'):
     '''The nodes that a job may get with the partition's options; None where the scheduler does not list nodes.
 
-    :arg job: ReFrame's.
     :arg state: ``all`` or a state, as of ReFrame's ``--flex-alloc-nodes``.
     '''
     try:

@@ -76,10 +76,7 @@ def _libraries():
 
 
 def description(request):
-    '''All that the programs depend on, as text.
-
-    :arg request: the dictionary of :data:`REQUEST`.
-    '''
+    '''All that the programs of a :data:`REQUEST` depend on, as text.'''
     release = Path('/etc/os-release')
     told = [value.split()[0] for value in request['variables'].values() if value.strip()]
     return json.dumps({'sources': _sources(request['project']), 'commands': request['commands'], 'variables': request['variables'],

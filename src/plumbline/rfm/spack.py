@@ -38,10 +38,7 @@ class Locked:
                 'ln -sf $prefix/bin/* build/bin', 'ln -sfn $prefix/lib build/lib']
 
     def not_installed(self, said):
-        '''One line for a person who can fix it.
-
-        :arg said: what the attempt to install it wrote.
-        '''
+        '''One line for a person who can fix it, from what the attempt to install it wrote.'''
         told = [line for line in said.splitlines() if 'Error: ' in line] or said.splitlines() or ['nothing']
         return f'{_not_installed(self.folder)} (the attempt said: {told[0].strip()})'
 
@@ -62,10 +59,7 @@ def _text(name, value):
 
 
 def spec_text(key, node):
-    '''A node of a lock file, as Spack would print it.
-
-    :arg key: its hash.
-    '''
+    '''A node of a lock file, with its hash, as Spack would print it.'''
     arch, external = node['arch'], node.get('external')
     # Of a known microarchitecture Spack writes all it knows.
     target = arch['target']['name'] if isinstance(arch['target'], dict) else arch['target']
