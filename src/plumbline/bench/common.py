@@ -1,12 +1,14 @@
 '''What the figures of all kernels share: the figure, and the machine that it is measured on.'''
 
 import functools
+import importlib.util
 import math
 import os
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from reframe.utility.cpuinfo import cpuinfo
@@ -55,6 +57,20 @@ class Figure:
         return f'{self.state:<12}  {self.what}: {told}'
 
 
+def output_of(command, **options):
+    '''Standard output of a command.
+
+    :arg options: of :func:`subprocess.run`.
+    :raises PlumblineError: if it fails, with our last complaint, or its last words.
+    '''
+    words = list(map(str, command))
+    done = subprocess.run(words, capture_output=True, text=True, check=False, **options)
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip() or f'exit status {done.returncode}').splitlines()
+        raise PlumblineError(f"{' '.join(words)} failed: {([line for line in said if line.startswith('plumbline: ')] or said)[-1]}")
+    return done.stdout
+
+
 class Machine:
     '''The programs, built here when they are first asked for, and the CPUs to run them on.
 
@@ -71,19 +87,14 @@ class Machine:
     @functools.cached_property
     def folder(self):
         '''The folder of the build.'''
-        for command in (['cmake', '-S', str(ROOT / 'src'), '-B', self.place], ['cmake', '--build', self.place, '--parallel']):
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise PlumblineError(f"{' '.join(command)} failed: {done.stderr.strip().splitlines()[-1:]}")
+        output_of(['cmake', '-S', ROOT / 'src', '-B', self.place])
+        output_of(['cmake', '--build', self.place, '--parallel'])
         return self.place
 
     def run(self, program, cpus, *options):
         '''The measurement records of one run of a native program.'''
-        command = [f'{self.folder}/bin/{program}', '--threads', str(len(cpus)), '--cpus', ','.join(map(str, cpus)), *map(str, options)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **pin.omp_environment(cpus)})
-        if done.returncode:
-            raise PlumblineError(f'{command[0]} failed: {done.stderr.strip()}')
-        return records.parse(done.stdout).measurements
+        command = [f'{self.folder}/bin/{program}', '--threads', len(cpus), '--cpus', ','.join(map(str, cpus)), *options]
+        return records.parse(output_of(command, env={**os.environ, **pin.omp_environment(cpus)})).measurements
 
     def state(self, cpus):
         '''The state that the machine is in (:mod:`plumbline.model.states`); of one thread none is known.'''
@@ -93,8 +104,8 @@ class Machine:
 
     def variants(self, program, start=''):
         '''Names of a program's variants that begin so; of those that this CPU cannot run the program says so.'''
-        listed = subprocess.run([f'{self.folder}/bin/{program}', '--list'], capture_output=True, text=True, check=True)
-        return list(dict.fromkeys(line.split()[0] for line in listed.stdout.splitlines() if line.startswith(f'  {start}')))
+        listed = output_of([f'{self.folder}/bin/{program}', '--list']).splitlines()
+        return list(dict.fromkeys(line.split()[0] for line in listed if line.startswith(f'  {start}')))
 
     def likwid(self, kernel, cpus, size, iterations):
         '''Application bandwidth of one run of likwid-bench, MB/s.'''
@@ -154,7 +165,9 @@ def virtual_cluster():
     folder = ROOT / 'tests/cluster'
     if not folder.exists():
         raise PlumblineError(f'the virtual cluster needs a clone of the repository: there is no {folder}')
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-    from cluster import Cluster
-    return Cluster
+    for name in ('database', 'cluster'):        # which imports the one before
+        if name not in sys.modules:
+            spec: Any = importlib.util.spec_from_file_location(name, folder / f'{name}.py')
+            sys.modules[name] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(sys.modules[name])
+    return sys.modules['cluster'].Cluster

@@ -1,8 +1,8 @@
 '''What the figures of the MPI programs share: the MPIs of this machine, the programs built with each.'''
 
 import os
-import subprocess
 
+from plumbline.bench.common import output_of
 from plumbline.errors import PlumblineError
 from plumbline.model import records
 from plumbline.mpi import environments
@@ -25,17 +25,12 @@ class MpiMachine:
         self.folder, self.launcher = f'{machine.folder}/{environment["name"]}', environment['extras']['launcher']
         self.imb = environment['extras'].get('imb')
         self.env = environments.expanded(environment['env_vars'], os.environ)
-        self._call('cmake', '-S', str(ROOT / 'src/mpi'), '-B', self.folder, f'-DCMAKE_C_COMPILER={environment["cc"]}')
+        self._call('cmake', '-S', ROOT / 'src/mpi', '-B', self.folder, f'-DCMAKE_C_COMPILER={environment["cc"]}')
         self._call('cmake', '--build', self.folder, '--parallel')
 
     def _call(self, *command, timeout=None, **variables):
         os.makedirs(self.folder, exist_ok=True)
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout, cwd=self.folder, env={**self.env, **variables})
-        if done.returncode:
-            said = done.stderr.strip().splitlines()
-            why = [line for line in said if line.startswith('plumbline: ')] or said[-1:] or ['no reason given']
-            raise PlumblineError(f"{' '.join(command)} failed: {why[-1]}")
-        return done.stdout
+        return output_of(command, timeout=timeout, cwd=self.folder, env={**self.env, **variables})
 
     def run(self, program, *options, ranks=2, transport='shm', preload=None, **variables):
         '''The measurement records of one run; ranks that are more than the CPUs share them.
@@ -45,7 +40,7 @@ class MpiMachine:
         '''
         loaded = ['env', f'LD_PRELOAD={self.folder}/lib/libplumbline_{preload}.so'] if preload else []
         bound = ['--cpus', ','.join(map(str, self.cpus[:ranks]))] if ranks <= len(self.cpus) else []
-        said = self.launch(*loaded, f'{self.folder}/bin/{program}', *bound, *map(str, options), ranks=ranks, transport=transport, **variables)
+        said = self.launch(*loaded, f'{self.folder}/bin/{program}', *bound, *options, ranks=ranks, transport=transport, **variables)
         return records.parse(said).measurements
 
     def launch(self, *command, ranks=2, transport='shm', **variables):

@@ -1,11 +1,10 @@
 '''Where the peers are: programs in ``PLUMBLINE_PEERS`` or PATH, libraries in a Python of their own.  Nothing is shipped.'''
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
-from plumbline.bench.common import HUGE_PAGES
+from plumbline.bench.common import HUGE_PAGES, output_of
 from plumbline.errors import PlumblineError
 from plumbline.likwid import pin
 
@@ -50,10 +49,11 @@ def python(machine, library):
         for command in ([sys.executable, '-m', 'venv', '--without-pip', folder],
                         [sys.executable, '-m', 'pip', '--python', path, 'install', '-q', '--disable-pip-version-check', '--only-binary', ':all:',
                          *PACKAGES[library]]):
-            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise PlumblineError(f'{library} could not be installed: {_last_line(done)}; install {" ".join(PACKAGES[library])} in '
-                                     f'a virtual environment PLUMBLINE_PEERS/{library}')
+            try:
+                output_of(command)
+            except PlumblineError as error:
+                raise PlumblineError(f'{library} could not be installed: {error}; install {" ".join(PACKAGES[library])} in '
+                                     f'a virtual environment PLUMBLINE_PEERS/{library}') from None
         made.touch()
     return path
 
@@ -63,22 +63,12 @@ def driver(machine, library, name, cpus, *arguments):
     return run([python(machine, library), '-m', f'drivers.{name}', *arguments], cpus, cwd=Path(__file__).parent)
 
 
-def _last_line(done):
-    return (done.stderr.strip() or done.stdout.strip() or f'exit status {done.returncode}').splitlines()[-1]
-
-
 def run(command, cpus, cwd=None):
     '''Standard output of a peer whose threads run on these CPUs, one each, and whose large arrays are in huge pages, as ours.
 
-    :arg cwd: folder that it starts in.
     :raises PlumblineError: if it fails.
     '''
-    command = ['taskset', '-c', ','.join(map(str, cpus)), *map(str, command)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env={
-        **os.environ, **pin.omp_environment(cpus), **HUGE_PAGES})
-    if done.returncode:
-        raise PlumblineError(f'{" ".join(command[3:6])} failed: {_last_line(done)}')
-    return done.stdout
+    return output_of(['taskset', '-c', ','.join(map(str, cpus)), *command], cwd=cwd, env={**os.environ, **pin.omp_environment(cpus), **HUGE_PAGES})
 
 
 def seconds(text, what):

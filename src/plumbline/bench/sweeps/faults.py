@@ -7,10 +7,9 @@ import contextlib
 import functools
 import os
 import shlex
-import subprocess
 import sys
 
-from plumbline.bench.common import stand_ins
+from plumbline.bench.common import output_of, stand_ins
 from plumbline.bench.verdicts import faults as of_machines
 from plumbline.bench.verdicts.faults import ALL, MEMORY, Fault, NotHere
 from plumbline.errors import PlumblineError
@@ -135,11 +134,9 @@ def _stand_in(place, folder, environment):
     folder.mkdir(parents=True, exist_ok=True)
     if not library.exists():
         variables = environments.expanded(environment['env_vars'], os.environ)
-        for command in (['cmake', '-S', ROOT / 'src/interpose', '-B', built, f"-DCMAKE_C_COMPILER={environment['cc']}",
-                         '-DPLUMBLINE_INTERPOSE=latency'], ['cmake', '--build', built, '--parallel']):
-            done = subprocess.run(list(map(str, command)), env=variables, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise PlumblineError(f"{' '.join(map(str, command))} failed: {done.stderr.strip().splitlines()[-1:]}")
+        output_of(['cmake', '-S', ROOT / 'src/interpose', '-B', built, f"-DCMAKE_C_COMPILER={environment['cc']}", '-DPLUMBLINE_INTERPOSE=latency'],
+                  env=variables)
+        output_of(['cmake', '--build', built, '--parallel'], env=variables)
     stand_ins(place.commands, {os.path.basename(launcher): _LAUNCHER.format(
         folder=shlex.quote(str(folder)), launcher=shlex.quote(launcher), library=shlex.quote(str(library)))})
 

@@ -96,7 +96,6 @@ class Counts:
 
     :attr losses: with a loss; of these :attr:`found` named the node, :attr:`others` is how many others they named.
     :attr quiet: without; of these :attr:`alarms` named some node, :attr:`false` is how many nodes.
-    :attr again: sweeps of both that measured nodes again.
     :attr sees: the loss of the slow node's subsystem that each would have seen with 95 %, by its own account.
     :attr promised: sweeps with a loss that is larger than that; of these :attr:`kept` named the node.
     '''
@@ -106,7 +105,6 @@ class Counts:
     quiet: int = 0
     alarms: int = 0
     false: int = 0
-    again: int = 0
     promised: int = 0
     kept: int = 0
     sees: list = field(default_factory=list)
@@ -119,18 +117,18 @@ class Counts:
 
 
 def _named(fleet, earlier, lost):
-    '''(names of nodes, whether any was measured again, the :class:`ranking.Ranking`).
+    '''(Names of nodes, the :class:`ranking.Ranking`).
 
     :arg earlier: list of :class:`ranking.Ranking` of the sweeps before.
     '''
     first = ranking.rank(fleet.sweep(**lost), *_kept(earlier))
     odd = pl.concat([first.outliers(), first.suspects()], how='diagonal_relaxed')
     if odd.is_empty():
-        return set(), False, first
+        return set(), first
     suspects = odd['node'].unique().to_list()
     nodes = [*suspects, *outliers.peers_in_order(first, suspects, confirm.PEERS)]
     again = second.confirm(odd, first, fleet.sweep(**lost).filter(pl.col('node').is_in(nodes)))
-    return set(again.filter(pl.col('confirmed').fill_null(~pl.col('since')))['node']), True, first
+    return set(again.filter(pl.col('confirmed').fill_null(~pl.col('since')))['node']), first
 
 
 def _kept(earlier):
@@ -158,8 +156,8 @@ def run(nodes, noise, loss=LOSS, histories=HISTORIES, fleets=FLEETS, sweeps=SWEE
 def _count(counts, fleet, earlier, lost):
     slow, (part, metric, _) = fleet.names[lost['node']], PARTS[lost['part']]
     score = subsystems.score_of(part, subsystems.kind(metric))
-    named, again, ranked = _named(fleet, earlier, lost)
-    quiet, again_quiet, _ = _named(fleet, earlier, {})
+    named, ranked = _named(fleet, earlier, lost)
+    quiet, _ = _named(fleet, earlier, {})
     sees = pl.concat([ranked.scores, ranked.newly], how='diagonal_relaxed').filter(node=slow, check=score)['sees'].min()
     counts.losses += 1
     counts.found += slow in named
@@ -167,7 +165,6 @@ def _count(counts, fleet, earlier, lost):
     counts.quiet += 1
     counts.alarms += bool(quiet)
     counts.false += len(quiet)
-    counts.again += again + again_quiet
     counts.sees.append(sees)
     counts.promised += sees <= lost['loss']
     counts.kept += sees <= lost['loss'] and slow in named
