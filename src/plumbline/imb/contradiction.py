@@ -12,8 +12,6 @@ _SLACK = 1.2 * ROUNDING
 def contradiction(known, processes, length, values):
     '''What cannot be in the numbers of a row, or :obj:`None`.
 
-    :arg known: the :class:`layout.Benchmark`.
-    :arg length: bytes of the row, or :obj:`None`.
     :arg values: name of a column -> number.
 
     Times and rates are rounded to two decimals each; Mbytes/sec is the bytes of the slowest process's messages in its

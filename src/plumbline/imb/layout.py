@@ -4,31 +4,19 @@ from dataclasses import dataclass
 
 from plumbline.errors import PlumblineError
 
-
-@dataclass(frozen=True)
-class Column:
-    '''A column of a table.
-
-    :attr name: what it is called in :attr:`Row.values`.
-    :attr decimals: how many IMB prints.
-    '''
-    name: str
-    decimals: int = 2
-
-
-#: Heading -> column.
+#: Heading -> what the column is called in :attr:`Row.values`.
 COLUMNS = {
-    '#bytes': Column('bytes', 0),
-    '#repetitions': Column('repetitions', 0),
-    't[usec]': Column('t'),
-    't_min[usec]': Column('t_min'),
-    't_max[usec]': Column('t_max'),
-    't_avg[usec]': Column('t_avg'),
-    't_ovrl[usec]': Column('t_ovrl'),
-    't_pure[usec]': Column('t_pure'),
-    't_CPU[usec]': Column('t_CPU'),
-    'overlap[%]': Column('overlap'),
-    'Mbytes/sec': Column('bandwidth'),
+    '#bytes': 'bytes',
+    '#repetitions': 'repetitions',
+    't[usec]': 't',
+    't_min[usec]': 't_min',
+    't_max[usec]': 't_max',
+    't_avg[usec]': 't_avg',
+    't_ovrl[usec]': 't_ovrl',
+    't_pure[usec]': 't_pure',
+    't_CPU[usec]': 't_CPU',
+    'overlap[%]': 'overlap',
+    'Mbytes/sec': 'bandwidth',
 }
 
 _SIZED = ('#bytes', '#repetitions')

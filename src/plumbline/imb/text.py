@@ -33,19 +33,17 @@ class Row:
     :attr shape: the table it stands in (benchmark, mode, processes).
     :attr bytes: message length as IMB counts it; :obj:`None` for a barrier.
     :attr values: name of a column (:data:`COLUMNS`) -> number in the unit of its heading, ``repetitions`` among them.
-    :attr line: where it stands in the text, from 1.
     '''
     shape: Shape
     bytes: int | None
     values: dict
-    line: int
 
 
 @dataclass
 class Table:
     '''A table.
 
-    :attr columns: :class:`Column` of each column, in their order.
+    :attr columns: their names, in their order.
     '''
     shape: Shape
     idle: int
@@ -59,11 +57,9 @@ class Output:
     '''What one run printed.
 
     :attr program: ``IMB-MPI1``, ``IMB-RMA`` or ``IMB-NBC``.
-    :attr command: its words.
     '''
     program: str
     version: str
-    command: list
     benchmarks: list
     tables: list
 
@@ -171,7 +167,7 @@ def _run(reader, sizes, benchmarks=None, processes=None, arguments=None):
     listed = _listed(reader, SUITES[program])
     if benchmarks is not None and {name.lower() for name in benchmarks} != {name.lower() for name in listed}:
         raise reader.wrong(f'{", ".join(benchmarks)} were asked for, {", ".join(listed)} are run')
-    output = Output(program, version, command, listed, [])
+    output = Output(program, version, listed, [])
     reader.skip_blank()
     while reader.here != _END:
         output.tables.append(_table(reader, listed, asked))
@@ -256,9 +252,10 @@ def _row(reader, table, asked, length):
         raise reader.wrong(f'expected {due} with {len(table.columns)} columns, found {_shown(reader.here)}')
     values = {}
     for column, word in zip(table.columns, words):
-        if not re.fullmatch(rf'\d+\.\d{{{column.decimals}}}' if column.decimals else r'\d+', word):
-            raise reader.wrong(f'{column.name} is {word!r}, not a number with {column.decimals} decimals')
-        values[column.name] = float(word) if column.decimals else int(word)
+        decimals = 0 if column in ('bytes', 'repetitions') else 2
+        if not re.fullmatch(r'\d+\.\d\d' if decimals else r'\d+', word):
+            raise reader.wrong(f'{column} is {word!r}, not a number with {decimals} decimals')
+        values[column] = float(word) if decimals else int(word)
     if values.pop('bytes', None) != length:
         raise reader.wrong(f'expected the row of {length} bytes, found {_shown(reader.here)}')
     wrong = contradiction(BENCHMARKS[table.shape.benchmark], table.shape.processes, length, values)
@@ -267,9 +264,8 @@ def _row(reader, table, asked, length):
         wrong = f"{values['repetitions']} repetitions, at most {most} were asked for"
     if wrong:
         raise reader.wrong(wrong)
-    row = Row(table.shape, length, values, reader.number)
     reader.take()
-    return row
+    return Row(table.shape, length, values)
 
 
 def _every_table(reader, output, asked, processes):
