@@ -35,12 +35,10 @@ def report(
 ):
     '''Archive a run, print its verdicts, write its report; exit 1 for a FAIL or a lasting loss, 2 if
     nothing was measured, 3 if a test could not be judged.'''
-    from rich.console import Console
-
     from plumbline import report as pages
     from plumbline.analysis import history
     from plumbline.references import others
-    from plumbline.report import history as courses, notify as notices, telemetry
+    from plumbline.report import grid, history as courses, notify as notices, telemetry
     from plumbline.store import archive
     for run_report in run_reports or ():
         if not run_report.exists():
@@ -66,7 +64,7 @@ def report(
         pages.save_file(telemetry.as_json(found), json)
     if prometheus:
         pages.save_file(telemetry.prometheus(found), prometheus, 0o644)
-    console = Console(width=None if sys.stdout.isatty() else 120)
+    console = grid.terminal()
     pages.render(told, console, losses)
     console.print(f'report: {page}', soft_wrap=True, markup=False)
     untold = notices.failure(notify, found, archive_root, link or str(page)) if notify else ''
@@ -110,17 +108,14 @@ def compare(
     archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
 ):
     '''Before and after an upgrade: what got slower, by more than noise, and what else changed; exit 1 if something did.'''
-    from rich.console import Console
-
     from plumbline.comparison import compare as comparing, sides
-    from plumbline.report import comparison
+    from plumbline.report import comparison, grid
     if bool(sessions) == bool(last) or (sessions and len(sessions) < 2):
         raise PlumblineError('name at least two sessions, oldest first, or --last 2')
     *before, after = [sides.load(source, archive_root) for source in sessions or sides.last(archive_root, last, system)]
     others = [comparing.compare(before, sides.load(source, archive_root)) for source in again or ()]
     found = comparing.confirmed(comparing.compare(before, after), others)
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    comparison.render(found, console)
+    comparison.render(found, console := grid.terminal())
     if output:
         from plumbline.report import save_file, upgrade_page
         console.print(f'page: {save_file(upgrade_page.page(found), output)}', soft_wrap=True, highlight=False, markup=False)
@@ -136,13 +131,10 @@ def systems(
     archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive',
 ):
     '''Several systems beside each other: each rate and time relative to the best of them, and each subsystem.'''
-    from rich.console import Console
-
     from plumbline.comparison import sides, systems as beside
-    from plumbline.report import systems as tables
+    from plumbline.report import grid, systems as tables
     found = beside.compare(sides.by_system(sessions, archive_root))
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    tables.render(found, console)
+    tables.render(found, console := grid.terminal())
     if output:
         from plumbline import atomic
         console.print(f'values: {atomic.write(output, found.frame().write_csv())}', soft_wrap=True, highlight=False, markup=False)
@@ -210,8 +202,7 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
     unknown = sorted(set(kernels or ()) - set(figures.FIGURES))
     if unknown:
         raise PlumblineError(f"{unknown[0]}: no such kernel; there are {', '.join(figures.FIGURES)}; and `verdicts` or `sweeps`, alone")
-    measured = not kernels and not archive.scan(archive_root).limit(1).collect().is_empty()
-    overhead = [figures.overhead(archive.load_session(archive_root))] if measured else []
+    overhead = [figures.overhead(archive.load_session(archive_root))] if not kernels and archive.all_files(archive_root) else []
     missed = 0
     for figure in itertools.chain(overhead, figures.figures(kernels or figures.FIGURES, pairs)):
         print(figure.line, flush=True)

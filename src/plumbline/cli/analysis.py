@@ -1,6 +1,5 @@
 '''The commands ``plumbline variance``, ``plumbline history`` and ``plumbline acceptance``.'''
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -18,15 +17,12 @@ def variance(names: Annotated[str, typer.Option('-n', '--name', help='only tests
              archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive'):
     '''What is explained: the variance of each metric between samples, processes, sessions and nodes, and what the probes of
     the machine's state explain of it.  What stays unexplained is on top.'''
-    from rich.console import Console
-
     from plumbline.analysis import archived
     from plumbline.analysis.variance import analyse
-    from plumbline.report import save_file, variance as reports
+    from plumbline.report import grid, save_file, variance as reports
     samples = archived.read(archive_root, system, last, names, metric)
     found = {key: analyse(measured) for key, measured in samples.metrics.items()}
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    reports.render(samples, found, console)
+    reports.render(samples, found, console := grid.terminal())
     if output:
         console.print(f'page: {save_file(reports.page(samples, found), output)}', soft_wrap=True, highlight=False, markup=False)
 
@@ -41,18 +37,14 @@ def history(metric: Annotated[str, typer.Argument(help='metrics whose name match
             archive_root: Annotated[Path, typer.Option('--archive')] = REPORTS / 'archive'):
     '''Session after session: of each subsystem, or of the metrics that are named, how it scatters and since when it is otherwise;
     exit 1 if a subsystem has become worse, and stays so.'''
-    from rich.console import Console
-
     from plumbline.analysis import history as archived
-    from plumbline.report import history as reports
+    from plumbline.report import grid, history as reports
     found = archived.read(archive_root, system, last, names, metric, node=node, environment=environment)
     if not found.metrics:
         where = ''.join(f' {text}' for text in (node, environment) if text)
         raise PlumblineError(f'{archive_root}: no such metric in the sessions of {found.system}{where}; see the names with plumbline report')
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    known = archived.courses(found)
-    courses, prior = known
-    reports.render(found, courses, prior, bool(metric or names), console)
+    known = courses, prior = archived.courses(found)
+    reports.render(found, courses, prior, bool(metric or names), console := grid.terminal())
     losses = [] if metric or names else reports.losses(archive_root, found, known=known)
     for loss in losses:
         console.print(str(loss), style='bold red', highlight=False, markup=False)

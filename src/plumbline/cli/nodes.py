@@ -3,7 +3,6 @@
 import contextlib
 import os
 import socket
-import sys
 import time
 from typing import Annotated, Literal
 
@@ -39,9 +38,7 @@ def show(
     system: Annotated[str | None, typer.Option(help=SYSTEM)] = None,
 ):
     '''A table of the nodes; of one node all that happened to it.  `plumbline nodes` is the same.'''
-    from rich.console import Console
-
-    from plumbline.report import nodes as report
+    from plumbline.report import grid, nodes as report
     if partition and system and partition.partition(':')[0] != system:
         raise PlumblineError(f'--partition {partition} is none of --system {system}: give one of them')
     history = _history(partition.partition(':')[0] if partition else system)
@@ -50,7 +47,7 @@ def show(
     names = [name for name in names if not partition or partition in history.nodes[name].partitions]
     if not names:
         raise PlumblineError(f'no node of {partition or history.system} has been measured yet: plumbline sweep')
-    report.render(history, names, Console(width=None if sys.stdout.isatty() else 150))
+    report.render(history, names, grid.terminal(150))
     if len(named) == 1:
         for line in report.steps(history.nodes[names[0]]):
             print(shown(line))
@@ -144,8 +141,9 @@ def _named(texts, history=None, of_slurm=False):
     :arg of_slurm: whether it is enough that Slurm knows them.
     :raises PlumblineError: where nothing is known of one, if a history is given.
     '''
-    from plumbline.sweep.slurm import nodes_named, of_any_partition
-    named = [name for text in texts or () for name in nodes_named(text)]
+    from plumbline.sweep.slurm import of_any_partition
+    from plumbline.system.commands import node_set
+    named = [name for text in texts or () for name in node_set(text)]
     unknown = [name for name in named if history and name not in history.nodes]
     slurms = of_any_partition(unknown) if unknown and of_slurm else set()
     if unknown := [name for name in unknown if name not in slurms]:

@@ -166,13 +166,11 @@ def rank(
 
 def show(folder, racks, switches):
     '''Print the outliers of a sweep, keep what later sweeps need of it and write its page; (what was found, whether a file could not be written).'''
-    from rich.console import Console
-
-    from plumbline.report import outliers as report, sweep_page
+    from plumbline.report import grid, outliers as report, sweep_page
     from plumbline.sweep import outliers, ranking, scatter
     from plumbline.sweep.slurm import folded
     found = outliers.look(folder, racks, switches)
-    report.render(found, Console(width=None if sys.stdout.isatty() else 120))
+    report.render(found, grid.terminal())
     for scores, nodes in by_key(('; '.join(its), node) for node, its in found.unjudged.items()).items():
         _say(f'not judged, since fewer than {ranking.FEWEST} nodes are peers in it: {folded(nodes)}: {scores}')
     if found.of_both:

@@ -1,8 +1,16 @@
-'''A table of the terminal.'''
+'''The terminal, and a table of it.'''
+
+import sys
 
 from rich import box
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+
+def terminal(columns=120):
+    '''Standard output; as wide as it is, or of so many columns where nobody looks.'''
+    return Console(width=None if sys.stdout.isatty() else columns)
 
 
 def grid(columns, rows, right=(), whole=(), padding=(0, 2, 0, 0)):

@@ -76,7 +76,6 @@ def render(samples, found, console):
 
     :arg samples: :class:`plumbline.analysis.archived.Samples`.
     :arg found: key -> :class:`plumbline.analysis.variance.Analysis`.
-    :arg console: :class:`rich.console.Console`.
     '''
     for text in remarks(samples, found):
         console.print(text, highlight=False, markup=False)

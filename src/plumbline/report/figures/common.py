@@ -20,13 +20,11 @@ class Table(NamedTuple):
 
 
 def by_threads(details):
-    '''(result, threads, records) for each thread count of each result.'''
+    '''(text that says where, result, records) for each thread count of each result.'''
     for detail in details:
         records = measured([detail])
-        if not records:
-            yield detail, detail.get('threads'), []
-        for threads in sorted({r['threads'] for r in records}):
-            yield detail, threads, [r for r in records if r['threads'] == threads]
+        for threads in sorted({r['threads'] for r in records}) or [detail.get('threads')]:
+            yield f', {threads_text(threads)}{where(detail, details)}', detail, [r for r in records if r['threads'] == threads]
 
 
 def by_place(details):
@@ -79,15 +77,22 @@ def of_places(details, title, caption, draw, why='there are no records of the ke
         yield not_drawn(title + at, why) if drawn is None else (title + at, caption, drawn)
 
 
-def each_place(title, why='there are no records'):
-    '''Decorator of a function (text that says where, results of that place) that yields its figures: where it yields none, the reason ``why``.'''
+def each_place(title, why='there are no records', split=by_place):
+    '''Decorator of a function (text that says where, results of that place) that yields its figures: where it yields none, the reason ``why``.
+
+    :arg split: function results -> (text that says where, what of them is there...).
+    '''
     def decorated(draw):
         @functools.wraps(draw)
         def figures(details):
-            for at, group in by_place(details):
-                yield from list(draw(at, group)) or [not_drawn(title + at, why)]
+            for at, *its in split(details):
+                yield from list(draw(at, *its)) or [not_drawn(title + at, why)]
         return figures
     return decorated
+
+
+#: The same of a function (text, result, records) for each thread count.
+each_team = functools.partial(each_place, why='there are no records of the kernel', split=by_threads)
 
 
 def table(header, rows):

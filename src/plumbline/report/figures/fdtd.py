@@ -1,26 +1,23 @@
 '''FDTD: loops fused and split.'''
 
 from plumbline.report import drawing
-from plumbline.report.figures.common import by_threads, not_drawn, threads_text, where
+from plumbline.report.figures.common import each_team
 from plumbline.report.readings import grouped, limit_of, noted
 
 
-def fdtd_splitting(details):
+@each_team('FDTD, loops fused and split')
+def fdtd_splitting(at, detail, records):
     '''Traffic rate of each loop, a figure for each thread count and a panel for each size (anderson1997, table 4).'''
-    for detail, threads, records in by_threads(details):
-        title = f'FDTD, loops fused and split, {threads_text(threads)}{where(detail, details)}'
-        panels, large = [], max((r['size'] for r in records if r['role'] == 'kernel'), default=0)
-        for _, members in grouped(records, lambda r: r['group']):
-            kernels = [r | {'bytes': r['traffic']} for r in members if r['role'] == 'kernel']
-            if kernels:
-                edge = kernels[0]['size']
-                heading = f"{edge} x {edge} x {edge - 1}, {kernels[0]['level'] or 'level unknown'}"
-                # Of the smaller size a part may stay in a cache: no limit is known for that.
-                panels.append((heading, kernels, limit_of(members) if edge == large else None))
-        if not panels:
-            yield not_drawn(title)
-            continue
-        yield title, _caption(panels, detail), drawing.bars(panels)
+    panels, large = [], max((r['size'] for r in records if r['role'] == 'kernel'), default=0)
+    for _, members in grouped(records, lambda r: r['group']):
+        kernels = [r | {'bytes': r['traffic']} for r in members if r['role'] == 'kernel']
+        if kernels:
+            edge = kernels[0]['size']
+            heading = f"{edge} x {edge} x {edge - 1}, {kernels[0]['level'] or 'level unknown'}"
+            # Of the smaller size a part may stay in a cache: no limit is known for that.
+            panels.append((heading, kernels, limit_of(members) if edge == large else None))
+    if panels:
+        yield f'FDTD, loops fused and split{at}', _caption(panels, detail), drawing.bars(panels)
 
 
 def _caption(panels, detail):

@@ -4,7 +4,7 @@ import numpy as np
 
 from plumbline.model import quantity, records
 from plumbline.report import drawing
-from plumbline.report.figures.common import by_threads, each_place, not_drawn, of_places, table, threads_text, where
+from plumbline.report.figures.common import by_threads, each_place, not_drawn, of_places, table, threads_text
 from plumbline.report.readings import grouped, limit_of, measured, quartiles, rates
 
 
@@ -33,12 +33,11 @@ def _panels(details):
 
 def _curves(details, title, option, caption, letter, axis):
     """Bandwidth of every variant over one option of the program's; a figure for each thread count."""
-    for detail, threads, measurements in by_threads(details):
-        heading = f'{title}, {threads_text(threads)}{where(detail, details)}'
+    for at, _, measurements in by_threads(details):
         kernels = [r for r in measurements if r['role'] == 'kernel']
         values = sorted({r['options'][option] for r in kernels})
         if len(values) < 2:
-            yield not_drawn(heading, f'there are no records at two or more values of {option}')
+            yield not_drawn(title + at, f'there are no records at two or more values of {option}')
             continue
         figure = drawing.empty(400)
         drawing.add_curves(figure, grouped(kernels, lambda r: r['variant']), lambda r: r['options'][option], letter)
@@ -46,7 +45,7 @@ def _curves(details, title, option, caption, letter, axis):
         if limit:
             drawing.add_limits(figure, [(value, limit[0], None) for value in (values[0], values[-1])])
         axis(figure, values, [rate for r in kernels for rate in quartiles(rates(r))] + ([limit[0]] if limit else []))
-        yield heading, caption, figure
+        yield title + at, caption, figure
 
 
 def strided_copy(details):

@@ -3,7 +3,7 @@
 from functools import partial
 
 from plumbline.report import drawing
-from plumbline.report.figures.common import Draw, bars, by_threads, not_drawn, threads_text, where
+from plumbline.report.figures.common import Draw, bars, each_team
 from plumbline.report.readings import grouped, limit_of, quartiles, rates
 
 
@@ -15,19 +15,16 @@ def transpose_memory(details):
             yield from bars(those, f'Ways to transpose a matrix in memory, {told}', 'anderson1997, section 3.3.3')
 
 
-def transpose_sizes(details):
+@each_team('Transpose at powers of two and beside them')
+def transpose_sizes(at, detail, records):
     '''Bandwidth at powers of two and beside them; one figure per thread count.'''
-    for detail, threads, records in by_threads(details):
-        title = f'Transpose at powers of two and beside them, {threads_text(threads)}{where(detail, details)}'
-        kernels = [r for r in records if r['role'] == 'kernel']
-        panels: dict[str, dict[str, dict]] = {}
-        for (level, variant), members in grouped(kernels, lambda r: (r['level'], r['variant'])):
-            for record in sorted(members, key=lambda r: r['size']):
-                panels.setdefault(level, {}).setdefault(f"n = {record['size']}", {})[variant] = quartiles(rates(record))
-        if not panels:
-            yield not_drawn(title)
-            continue
-        yield title, _caption(records), drawing.log_dots(list(panels.items()))
+    kernels = [r for r in records if r['role'] == 'kernel']
+    panels: dict[str, dict[str, dict]] = {}
+    for (level, variant), members in grouped(kernels, lambda r: (r['level'], r['variant'])):
+        for record in sorted(members, key=lambda r: r['size']):
+            panels.setdefault(level, {}).setdefault(f"n = {record['size']}", {})[variant] = quartiles(rates(record))
+    if panels:
+        yield f'Transpose at powers of two and beside them{at}', _caption(records), drawing.log_dots(list(panels.items()))
 
 
 def _caption(records):

@@ -3,18 +3,15 @@
 from functools import partial
 
 from plumbline.report import drawing
-from plumbline.report.figures.common import Draw, bars, by_threads, not_drawn, of_places, threads_text, where
+from plumbline.report.figures.common import Draw, bars, each_team, of_places
 from plumbline.report.readings import caches_of, efficiencies, limit_curve, quartiles, rates, series_of
 
 
-def triad_curve(details):
+@each_team('Vector triad over loop length', why='there are no records at two or more loop lengths')
+def triad_curve(at, detail, records):
     '''Bandwidth over loop length, one figure per thread count (hager2004, figures 1 and 2).'''
-    for detail, threads, records in by_threads(details):
-        title = f'Vector triad over loop length, {threads_text(threads)}{where(detail, details)}'
-        kernels = [r for r in records if r['role'] == 'kernel']
-        if len({r['size'] for r in kernels}) < 2:
-            yield not_drawn(title, 'there are no records at two or more loop lengths')
-            continue
+    kernels = [r for r in records if r['role'] == 'kernel']
+    if len({r['size'] for r in kernels}) > 1:
         figure = drawing.empty(430)
         drawing.add_curves(figure, series_of(kernels))
         limit = limit_curve(records)
@@ -23,7 +20,7 @@ def triad_curve(details):
         told = drawing.add_sizes(figure, caches, [r['size'] for r in kernels], each=32)      # four arrays
         shown = [rate for r in kernels for rate in quartiles(rates(r))] + [rate for _, rate, _ in limit]
         drawing.log_lengths_and_rates(figure, shown)
-        yield title, _curve_caption(told, limit), figure
+        yield f'Vector triad over loop length{at}', _curve_caption(told, limit), figure
 
 
 def _curve_caption(caches, limit):
