@@ -4,7 +4,7 @@ from pathlib import Path
 
 from plumbline import atomic
 from plumbline.analysis.session import Session
-from plumbline.errors import PlumblineError
+from plumbline.errors import saying_why
 from plumbline.report.junit import junit
 from plumbline.report.public import public
 from plumbline.report.table import render
@@ -15,9 +15,7 @@ __all__ = ['Session', 'junit', 'render', 'write']
 def write(session, destination, losses=(), to_strangers=False):
     '''Write the report of one session to ``destination/index.html``.
 
-    :arg session: :class:`Session`.
     :arg losses: that have come to stay, each a :class:`plumbline.report.history.Loss`.
-    :arg destination: a folder; made if it is not there.
     :arg to_strangers: without what :mod:`public` takes out.
     :returns: the path of the file.
     :raises PlumblineError: if the folder cannot be written to.
@@ -30,11 +28,8 @@ def write(session, destination, losses=(), to_strangers=False):
 def save_file(text, path, mode=atomic.RESULT):
     '''Write a page, to a temporary name first: a reader never sees half of it.
 
-    :arg mode: its permissions.
     :returns: the path.
     :raises PlumblineError: if it cannot be written.
     '''
-    try:
+    with saying_why(f'cannot write the report {path}', ': name a folder that you may write to'):
         return atomic.write(path, text, mode)
-    except OSError as error:
-        raise PlumblineError(f'cannot write the report {path}: {error.strerror}: name a folder that you may write to') from error

@@ -80,8 +80,6 @@ class _Patience:
 class Driver:
     '''
     :arg sweep: :class:`state.Sweep`, begun.
-    :arg slurm: :class:`slurm.Slurm`.
-    :arg pace: :class:`Pace`.
     :arg say: function of a line for people.
     '''
 

@@ -62,7 +62,6 @@ def reframe(partition, configurations, options):
     '''ReFrame's command line for one node, without what to do.
 
     :arg partition: ``SYSTEM:PARTITION``.
-    :arg configurations: its configuration files.
     :arg options: what chooses the checks.
     '''
     files = [word for path in configurations for word in ('-C', str(Path(path).absolute()))]

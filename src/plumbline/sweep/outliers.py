@@ -146,7 +146,6 @@ def _range(shares):
 def look(folder, racks=None, switches=None):
     '''What a finished or unfinished sweep says.
 
-    :arg folder: of the sweep.
     :arg racks: pattern of the nodes' names (:func:`locality.by_pattern`); None for that of the plan, if it has one.
     :arg switches: a ``topology.conf``, or None.
     :raises PlumblineError: if there is no such sweep, or if pattern or file do not fit.

@@ -110,7 +110,6 @@ def make(configurations, name, selection, limits, minutes, options, history):
     '''The plan of a new sweep (``sweep.json``), and what was left out: (plan, nodes, all nodes).
 
     :arg selection: :class:`selection.Selection`; :arg limits: :class:`selection.Limits`.
-    :arg minutes: time limit of a job.
     :arg options: ReFrame's, which choose the checks.
     :arg history: of :func:`selection.chosen`.
     '''

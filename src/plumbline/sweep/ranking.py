@@ -75,7 +75,7 @@ SCORES = pl.Schema({**dict.fromkeys([*PEERS, 'check', 'node'], pl.String), 'memb
 _RANKED: dict[str, pl.DataType | type[pl.DataType]] = {
     **dict.fromkeys([*METRIC, 'node', 'metric', 'subject', 'unit', 'subsystem', 'noise'], pl.Categorical()), 'better': pl.Int8,
     **dict.fromkeys(('value', 'there', 'median', 'gap', 'within', 'change', 'whole', 'scale', 'usual',
-                     'deviation', 'off', 'bad', 'freedom', 'chance', 'sees'), pl.Float64),
+                     'deviation', 'off', 'bad', 'freedom', 'sees'), pl.Float64),
     'state': pl.String, **dict.fromkeys(('working_set', 'peers', 'low', 'rank'), pl.Int64), **dict.fromkeys(('odd', 'outlier_better'), pl.Boolean)}
 
 
@@ -86,7 +86,7 @@ class Ranking:
     :attr rows: one for each value that was ranked: those of the frame, where ``subsystem`` is the score that it counts in (``L2, rates and
         times``), ``there`` (what it is in the state of its peers over what it is in its own: :func:`peers.groups`), ``peers`` (how many nodes have
         the metric, this one included), ``median`` (of the others, in ``unit``, in this state), ``scale`` (relative), ``deviation``, ``off`` (value
-        / median - 1), ``bad`` (deviation, positive on the bad side), ``freedom``, ``chance`` (of a value as bad), ``sees`` (the loss that would
+        / median - 1), ``bad`` (deviation, positive on the bad side), ``freedom``, ``sees`` (the loss that would
         have been seen with 95 %), ``odd`` (an outlier), ``outlier_better`` (on the good side), ``rank`` (1 is the best).
     :attr scores: the same of the subsystems: ``check`` is which (``L2, rates and times``), ``name`` is ``score``, ``members`` how many metrics;
         ``value`` is 1 for a node like the median one, less for a worse one.
@@ -239,12 +239,10 @@ def _judged(groups, rate, default, earlier):
     rows = rows.with_columns(deviation=deviation, bad=-better * deviation, off=pl.col('value') / pl.col('median') - 1)
     bad, freedom, scale = (rows[name].to_numpy() for name in ('bad', 'freedom', 'scale'))
     from scipy import special
-    chances = {side: special.stdtr(freedom, -side * bad) for side in (1, -1)}
-    enough = {side: side * bad * scale >= np.log1p(LEAST_LOSS) for side in (1, -1)}
-    odd, good = (enough[side] & subsystems.holm(chances[side], rate) for side in (1, -1))
+    odd, good = ((side * bad * scale >= np.log1p(LEAST_LOSS)) & subsystems.holm(special.stdtr(freedom, -side * bad), rate) for side in (1, -1))
     far = (prediction.OF_BOTH - special.stdtrit(freedom, rate / count)) * scale
     sees = np.where(rows['better'].to_numpy() == registry.LESS, np.expm1(far), -np.expm1(-far))
-    return rows.with_columns(chance=chances[1], sees=sees, odd=odd, outlier_better=good)
+    return rows.with_columns(sees=sees, odd=odd, outlier_better=good)
 
 
 def _against_peers(rows):

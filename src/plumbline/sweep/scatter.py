@@ -12,7 +12,7 @@ import json
 import polars as pl
 
 from plumbline import atomic
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, saying_why
 from plumbline.nodes import events
 from plumbline.sweep import peers, ranking
 
@@ -40,11 +40,9 @@ def keep(folder, frame, ranked):
 def _write(table, path):
     file = io.BytesIO()
     table.write_parquet(file)
-    try:
+    with saying_why(path, ': what its nodes scatter by is not kept for later sweeps: make room, or ask the owner of the sweep, for: '
+                          f'plumbline rank {path.parent.name}'):
         atomic.write(path, file.getvalue())
-    except OSError as error:
-        raise PlumblineError(f'{path}: {error.strerror}: what its nodes scatter by is not kept for later sweeps: make room, or ask the owner of the '
-                             f'sweep, for: plumbline rank {path.parent.name}') from None
 
 
 def before(folder):

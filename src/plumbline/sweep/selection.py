@@ -5,7 +5,8 @@ import secrets
 from dataclasses import dataclass
 
 from plumbline.errors import PlumblineError
-from plumbline.sweep.slurm import nodes_named, satisfies
+from plumbline.sweep.slurm import satisfies
+from plumbline.system.commands import node_set
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def chosen(nodes, selection, reservation, history):
         return node.idle or (reservation is not None and node.is_reserved)
 
     for names in filter(lambda names: names not in (None, 'all', 'idle'), (selection.nodes, selection.exclude)):
-        unknown = [name for name in nodes_named(names) if name not in nodes]
+        unknown = [name for name in node_set(names) if name not in nodes]
         if unknown:
             raise PlumblineError(f"{', '.join(unknown)}: not in the partition, or excluded by its access options")
     left, told = list(nodes.values()), [f'{len(nodes)} in the partition']
@@ -85,11 +86,11 @@ def chosen(nodes, selection, reservation, history):
     if reservation:
         keep(f'in reservation {reservation.name}', lambda node: node.name in reservation.nodes)
     if selection.nodes not in ('all', 'idle'):
-        named = {name: place for place, name in enumerate(nodes_named(selection.nodes))}
+        named = {name: place for place, name in enumerate(node_set(selection.nodes))}
         keep(f'among {selection.nodes}', lambda node: node.name in named)
         left.sort(key=lambda node: named[node.name])
     if selection.exclude:
-        excluded = set(nodes_named(selection.exclude))
+        excluded = set(node_set(selection.exclude))
         keep(f'not excluded ({selection.exclude})', lambda node: node.name not in excluded)
     if selection.feature:
         keep(f'with {selection.feature}', lambda node: satisfies(selection.feature, node.features))

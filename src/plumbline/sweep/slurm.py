@@ -94,10 +94,6 @@ class Reservation:
     end: float
     nodes: frozenset
 
-    @property
-    def is_active(self):
-        return self.state == 'ACTIVE' and self.end > time.time()
-
 
 @dataclass(frozen=True)
 class Job:
@@ -117,14 +113,6 @@ def _access_options(words):
     for flags in (('-p', '--partition'), ('-C', '--constraint'), ('-w', '--nodelist'), ('-x', '--exclude')):
         parser.add_argument(*flags)
     return parser.parse_known_args(words)[0]
-
-
-def nodes_named(text):
-    '''Names of nodes from Slurm's short form, e.g. ``n[1-4,7]``.
-
-    :raises PlumblineError: if it has another form.
-    '''
-    return list(node_set(text))
 
 
 def of_any_partition(names):
@@ -154,7 +142,7 @@ def _time(text):
 def _reservation(line):
     row = dict(re.findall(r'(\w+)=(\S*)', line))
     try:
-        nodes = frozenset(nodes_named(row['Nodes'])) if row['Nodes'] != '(null)' else frozenset()
+        nodes = frozenset(node_set(row['Nodes'])) if row['Nodes'] != '(null)' else frozenset()
         return Reservation(row['ReservationName'], row['State'], _time(row['StartTime']), _time(row['EndTime']), nodes)
     except (KeyError, ValueError, OverflowError) as error:
         raise NoAnswer(f'scontrol shows a reservation that is not understood ({error!r}): {line}') from None
@@ -228,8 +216,8 @@ class Slurm:
         return default[0]
 
     def _left(self, found):
-        listed = set(nodes_named(self._options.nodelist)) if self._options.nodelist else set(found)
-        listed -= set(nodes_named(self._options.exclude)) if self._options.exclude else set()
+        listed = set(node_set(self._options.nodelist)) if self._options.nodelist else set(found)
+        listed -= set(node_set(self._options.exclude)) if self._options.exclude else set()
         constraint = self._options.constraint
         return {name: node for name, node in found.items() if name in listed and (not constraint or _may_satisfy(constraint, node.features))}
 
@@ -300,7 +288,7 @@ class Slurm:
             raise PlumblineError(f'Slurm has no reservation {name} (it has {others})')
         if found.start > time.time():
             raise PlumblineError(f'reservation {name} begins at {when(found.start)}: begin the sweep then')
-        if not found.is_active:
+        if found.state != 'ACTIVE' or found.end <= time.time():
             raise PlumblineError(f'reservation {name} is {found.state}, and ended at {when(found.end)}: extend it, or name another')
         if found.end < time.time() + 60 * minutes:
             raise PlumblineError(f'reservation {name} ends at {when(found.end)}, and a job may take {minutes} min (--time-limit): none could end '

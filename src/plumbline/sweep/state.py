@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from plumbline import atomic
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, saying_why
 from plumbline.model.safe_text import shown
 from plumbline.sweep import node as job
 from plumbline.sweep.selection import Limits
@@ -210,10 +210,8 @@ class Sweep:
         :raises PlumblineError: if somebody else does, or if the journal cannot be written.
         '''
         path, locked = self.folder / 'journal.jsonl', True
-        try:
+        with saying_why(path, ': make room, or have the owner of the sweep go on with it'):
             self._journal = journal = open(path, 'a+b')
-        except OSError as error:
-            raise PlumblineError(f'{path}: {error.strerror}: make room, or have the owner of the sweep go on with it') from None
         for again in (True, True, True, False):
             try:
                 fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -308,12 +306,10 @@ def create(folder, plan, script):
 
     :arg script: of its jobs.
     '''
-    try:
+    with saying_why(folder, ': PLUMBLINE_REPORTS names another folder'):
         folder.mkdir(parents=True)
         atomic.write(folder / 'job.sh', script, 0o700)      # it has variables of whoever began the sweep
         atomic.write(folder / 'sweep.json', json.dumps(plan, indent=1))
-    except OSError as error:
-        raise PlumblineError(f'{folder}: {error.strerror}: PLUMBLINE_REPORTS names another folder') from None
     return Sweep(folder, plan)
 
 
