@@ -36,7 +36,7 @@ def _network(each, rate):
     curve = pingpong.curve(measured, 'standard')
     short, long = (quantity.microseconds(float(np.median(curve[size]))) for size in _SIZES)
     bandwidth = (_SIZES[1] - _SIZES[0]) / max(long - short, 1e-3)       # bytes per us are MB/s
-    return network.Network(path='PingPong', source='', topology={'kind': 'switch'}, latency=short, hop_latency=0, bandwidth=bandwidth,
+    return network.Network(path='PingPong', topology={'kind': 'switch'}, latency=short, hop_latency=0, bandwidth=bandwidth,
                            link_bandwidth=bandwidth, overhead=0, processes_per_node=1, memory=None, compute_rate=rate)
 
 

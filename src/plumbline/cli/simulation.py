@@ -42,7 +42,8 @@ def latencies_of(text, given):
 
 def _rows(cells, told):
     '''A table: processes down, latencies across; ``told`` makes a text of each row of ``cells``.'''
-    shown = study.wide(cells.with_columns(text=pl.Series([told(one) for one in cells.iter_rows(named=True)])), 'text')
+    texts = cells.with_columns(text=pl.Series([told(one) for one in cells.iter_rows(named=True)]))
+    shown = texts.pivot(on='latency', index='processes', values='text')
     latencies = [name for name in shown.columns if name != 'processes']
     width = 3 + max(len(text) for name in latencies for text in shown[name])
     yield 'processes' + ''.join(f'{float(name):g} us'.rjust(width) for name in latencies)
@@ -82,10 +83,8 @@ def _published(simulated, where, application, folder, sensitivity):
 def answer(path, application, processes, latency, size, iterations, published, sensitivity=False):
     '''The lines of the answer, as they come.
 
-    :arg path: network file.
     :arg processes: text, for :func:`processes_of`.
     :arg latency: text, for :func:`latencies_of`; :obj:`None` for the file's own.
-    :arg published: whether the source's table is asked for.
     :arg sensitivity: whether, with it, how far it moves with each number that it rests on.
     :raises PlumblineError: for bad input, or where SimGrid is not there.
     '''

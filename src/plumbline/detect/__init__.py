@@ -1,7 +1,7 @@
 '''``plumbline detect``: the site file of the system whose login node this is.
 
 Every source of knowledge is a module here, and none of them changes or submits anything: the schedulers (:mod:`slurm`, :mod:`pbs`, :mod:`flux`),
-:mod:`modules`, :mod:`compilers` and :mod:`mpis`, :mod:`file_systems`.  :mod:`node` runs in the topology job.
+:mod:`modules`, :mod:`mpis`, :mod:`file_systems`.  :mod:`node` runs in the topology job.
 '''
 
 import datetime
@@ -14,14 +14,15 @@ from pathlib import Path
 
 from ClusterShell.NodeSet import NodeSetException
 
-from plumbline.detect import compilers, file_systems, flux, modules, mpis, pbs, slurm
+from plumbline.detect import file_systems, flux, modules, mpis, pbs, slurm
 from plumbline.detect.site_file import Entry, Found, Partition, is_name, name_of, remark, render
 from plumbline.errors import PlumblineError, saying_why
 from plumbline.likwid import pin
 from plumbline.model.quantity import several
 from plumbline.mpi import environments
 from plumbline.settings import HOME
-from plumbline.system.commands import NoAnswer
+from plumbline.system import toolchains
+from plumbline.system.commands import NoAnswer, ask
 
 #: In this order: Slurm has commands of PBS's names, and Flux may run within a job of another scheduler.
 SCHEDULERS = {'slurm': slurm, 'pbs': pbs, 'flux': flux}
@@ -84,6 +85,16 @@ def scheduled(name=None):
     return found
 
 
+def _compilers():
+    '''Of each compiler in PATH that is known (``data/toolchains.yaml``) an environment and a remark that says what it is.'''
+    for environment in toolchains.found():
+        try:
+            said = ask([environment['cc'], '--version']).strip().splitlines()[:1]
+            yield environment, f"{shutil.which(environment['cc'])}: {' '.join(said)}"
+        except NoAnswer as error:
+            yield environment, f'DECIDE: leave it out? {error}'
+
+
 def _described(environment, said, pmi):
     '''The lines of an environment.'''
     launch = ''
@@ -95,7 +106,7 @@ def _described(environment, said, pmi):
 
 def _environments(pmi):
     '''(:class:`modules.Modules`, environments as lists of entries, their names).'''
-    in_path = compilers.in_path()
+    in_path = list(_compilers())
     found = modules.detect([environment for environment, _ in in_path])
     known = {environment['name']: (environment, said) for environment, said in found.environments}
     for environment, said in in_path + [(one, '') for one in environments.found([one for one, _ in in_path])]:

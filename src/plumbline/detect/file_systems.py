@@ -51,7 +51,6 @@ def detect(text=None, environ=None):
     '''(file systems for ``extras`` of a partition, remarks).
 
     :arg text: the contents of ``/proc/mounts``.
-    :arg environ: the variables of the session.
     '''
     environ = os.environ if environ is None else environ
     text = Path('/proc/mounts').read_text(encoding='utf-8', errors='surrogateescape') if text is None else text

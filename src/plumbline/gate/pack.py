@@ -34,7 +34,6 @@ def write(path, kinds, seconds=gate.SECONDS, python='/usr/bin/python3'):
     '''Write the gate of these expectations.
 
     :arg kinds: expectations, one of each kind of node (:func:`plumbline.gate.files.load`).
-    :arg seconds: its time.
     :arg python: the interpreter on the nodes, 3.6 or newer: an absolute path.
     :raises PlumblineError: if it cannot be written.
     '''

@@ -117,7 +117,6 @@ def time_of(at, days=''):
 def write(mode, config, folder, options=()):
     '''Write the script of a mode.
 
-    :arg config: ReFrame's configuration.
     :arg folder: where the script, its logs and its lock are; one folder, one run at a time.
     :arg options: further ones of ``plumbline report``.
     :returns: the script's path.

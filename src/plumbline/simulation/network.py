@@ -31,7 +31,6 @@ class Network:
     :attr sum_delay: us that they wait before each scalar sum.
     '''
     path: str
-    source: str
     topology: dict
     latency: float
     hop_latency: float
@@ -67,15 +66,10 @@ class Network:
                 raise PlumblineError(f'{name.replace("_", " ")} {values[name]:g} us: a time cannot be negative; give 0 or more')
         return replace(self, **values)
 
-    def nodes_for(self, processes):
-        '''How many nodes so many processes fill.'''
-        return -(-processes // self.processes_per_node)
-
 
 def load(path):
     '''Read a network file.
 
-    :arg path: the file.
     :returns: a :class:`Network`.
     :raises PlumblineError: if it cannot be read or says what cannot be.
     '''
@@ -86,7 +80,7 @@ def load(path):
         raise PlumblineError(f'{path}: field memory: {per_node} processes share a node, and nothing is said of messages '
                              'within it; add memory: {latency: us, bandwidth: MB/s}')
     return Network(
-        path=str(path), source=given['source'], topology=given['topology'], latency=float(given['latency']),
+        path=str(path), topology=given['topology'], latency=float(given['latency']),
         hop_latency=float(given.get('hop_latency', 0)), bandwidth=float(given['bandwidth']),
         link_bandwidth=float(given.get('link_bandwidth', given['bandwidth'])), overhead=float(given.get('overhead', 0)),
         processes_per_node=per_node, memory=(float(memory['latency']), float(memory['bandwidth'])) if memory else None,

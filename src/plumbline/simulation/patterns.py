@@ -52,7 +52,6 @@ class Expected:
     def of(self, variant, nodes, folder):
         '''(MB/s of a node, None), or (None, why there is no such number).
 
-        :arg folder: of the job.
         '''
         if nodes > self.most:
             return None, f'{nodes} nodes take long to simulate: -S network_patterns.simulated_nodes={nodes} does it'

@@ -26,10 +26,7 @@ def _latency_of_nodes(network):
 def platform_xml(network, nodes, compute_rate):
     '''The platform file.
 
-    :arg network: a :class:`network.Network`.
-    :arg nodes: number of nodes.
     :arg compute_rate: Mflop/s of a process.
-    :returns: text.
     '''
     graph = topology.of_network(network, nodes)
     root = tree.Element('platform', version='4.1')

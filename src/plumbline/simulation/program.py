@@ -89,7 +89,6 @@ def run(program, network, application, processes, folder, size='A', iterations=N
     '''Simulate one run.
 
     :arg program: what :func:`build` returned.
-    :arg network: a :class:`network.Network`.
     :arg folder: where platform and host file are written, one folder for each run.
     :arg iterations: of the application; by default one: all are alike, and per cent of time does not depend on their number.
     :arg time_limit: s, real ones.
@@ -114,7 +113,7 @@ def printed(what, network, processes, rate, folder, words, time_limit=1800):
     :arg words: the program and its arguments.
     :raises PlumblineError: as of :func:`run`; a result that is wrong is the caller's to find.
     '''
-    xml = platform_file.platform_xml(network, network.nodes_for(processes), rate)
+    xml = platform_file.platform_xml(network, -(-processes // network.processes_per_node), rate)
     with saying_why(folder, '; choose a folder that you may write'):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / 'platform.xml').write_text(xml, encoding='utf-8')

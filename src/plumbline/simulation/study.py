@@ -48,7 +48,6 @@ def with_delay(network, latency):
 def table(simulated, network, application, cells, folder, size='A', iterations=None, slower=with_latency):
     '''Per cent of time in communication for pairs of processes and latency.
 
-    :arg simulated: the program.
     :arg cells: list of (processes, latency in us).
     :arg slower: how the network comes to a latency.
     :arg folder: for what SimGrid is given.
@@ -66,11 +65,6 @@ def efficiency(cells):
     as many there are; per cent.'''
     work = pl.col('seconds') * pl.col('processes')
     return cells.with_columns(efficiency=100 * work.sort_by('processes').first().over('latency') / work)
-
-
-def wide(cells, value):
-    '''A table to read: processes down, latencies across.'''
-    return cells.pivot(on='latency', index='processes', values=value)
 
 
 def root(function, target, least, most, tolerance):
@@ -259,11 +253,6 @@ class Cost:
     after: program.Outcome
 
     @property
-    def slowdown(self):
-        '''Time after over time before.'''
-        return self.after.seconds / self.before.seconds
-
-    @property
     def lines(self):
         '''For people.'''
         def told(one):
@@ -272,7 +261,7 @@ class Cost:
         return [f"{self.before.application} of size {self.before.size} on {self.before.processes} processes, {one['iterations']} iterations: "
                 f"{one['messages']:.0f} messages of a process, {one['bytes'] / max(one['messages'], 1):.0f} bytes in the mean",
                 told(self.before), told(self.after),
-                f'{self.after.latency - self.before.latency:+g} us: {quantity.change(self.slowdown - 1, 2)} of time']
+                f'{self.after.latency - self.before.latency:+g} us: {quantity.change(self.after.seconds / self.before.seconds - 1, 2)} of time']
 
 
 def cost(simulated, network, application, processes, latency, folder, size='A', iterations=None):

@@ -93,8 +93,6 @@ def dragonfly(nodes_per_router, routers_per_group, groups, global_links=1):
 def of_network(network, nodes):
     '''The graph of a network of which so many nodes are used, filled from the first one on.
 
-    :arg network: a :class:`network.Network`.
-    :arg nodes: how many nodes there must be.
     :returns: :class:`Graph`, with that many nodes.
     :raises PlumblineError: where the network has fewer.
     '''

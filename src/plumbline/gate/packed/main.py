@@ -71,7 +71,6 @@ def _line(code, texts):
 def judge(kinds, found):
     '''Hold what was read against the first of the kinds that the node is of, those with as many sockets before others.
 
-    :arg kinds: expectations, as their files have them.
     :returns: :class:`Outcome`.
     '''
     if not found.facts:

@@ -139,7 +139,6 @@ def _unended(killed):
 def read(groups, seconds):
     '''Read all groups beside each other.
 
-    :arg groups: list of :class:`Group`.
     :arg seconds: how long all of it may take.
     :returns: :class:`Found`, in no more than that and a quarter of a second.
     '''
