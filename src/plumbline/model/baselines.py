@@ -19,8 +19,9 @@ from plumbline.model.metrics import Metric
 
 PATH = Path(__file__).parents[1] / 'data' / 'microarchitectures.yaml'
 
-#: Where references are from that no site has recorded.
-SHIPPED = ('portable.yaml', PATH.name)
+#: Where references are from that no site has recorded: what any machine must reach of its own limits, and what a core does in a cycle.
+PORTABLE = 'portable.yaml'
+SHIPPED = (PORTABLE, PATH.name)
 
 #: What the clock beside the samples may be off from that of the samples themselves, and room for the interval of a value: 0.995 with
 #: 0.96 to 1.03 on a quiet machine.  What a core can lose is far more: one of two units, a cycle of four.

@@ -18,6 +18,7 @@ except ImportError:
 
 from plumbline.errors import PlumblineError
 from plumbline.model import registry
+from plumbline.model.baselines import PORTABLE
 from plumbline.references.files import directory, load, lookup, merge, of_processor, origins, overlaid, portable, recorded, tests
 from plumbline.references.peaks import check
 
@@ -98,7 +99,7 @@ def write_merged(stage_dir, system, test=None, folder=None, processor=None, node
     :raises PlumblineError: if a file of references is wrong, or if the file cannot be written.
     '''
     folder = Path(folder or directory())
-    names = ['portable.yaml', file_of(system)] + ([file_of(system, node)] if _NODE.fullmatch(node or '') else [])
+    names = [PORTABLE, file_of(system)] + ([file_of(system, node)] if _NODE.fullmatch(node or '') else [])
     files = [load(path) if path.exists() else {} for path in (portable(folder), *(folder / name for name in names[1:]))]
     elsewhere, sites = set(), []
     for file in files[1:]:
@@ -214,8 +215,8 @@ def of_keys(references, name, keys):
     files = lookup(references['$origin'], name, keys)
     recorded_of = lookup({name: references.get('$recorded') or {}}, name, keys)
     tickets = lookup(references.get('$known_issues') or {}, name, keys)
-    beneath = {metric: Known('portable.yaml', [Reference(tuple(leaf[:3]))])
-               for metric, leaf in lookup(references.get('$beneath') or {}, name, keys).items() if files.get(metric) != 'portable.yaml'}
+    beneath = {metric: Known(PORTABLE, [Reference(tuple(leaf[:3]))])
+               for metric, leaf in lookup(references.get('$beneath') or {}, name, keys).items() if files.get(metric) != PORTABLE}
     return {metric: Known(files[metric], [
         Reference(tuple(one['reference'][:3]), one.get('state'), one.get('expected'), tickets.get(metric), one.get('simd_width'),
                   one.get('threads', ()), one.get('working_set'))

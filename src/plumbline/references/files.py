@@ -17,6 +17,7 @@ import yaml
 from plumbline import schemas
 from plumbline.errors import PlumblineError
 from plumbline.model import processor, registry
+from plumbline.model.baselines import PORTABLE
 from plumbline.schemas import parsing
 from plumbline.settings import HOME, ROOT
 from plumbline.store import former
@@ -39,8 +40,8 @@ def directory():
 
 def portable(folder):
     '''The file of what holds on any machine: that of the folder, or the one that Plumbline brings to a site's own.'''
-    own = Path(folder) / 'portable.yaml'
-    return ROOT / 'config/references/portable.yaml' if Path(folder) == HOME / 'config/references' and not own.exists() else own
+    own = Path(folder) / PORTABLE
+    return ROOT / 'config/references' / PORTABLE if Path(folder) == HOME / 'config/references' and not own.exists() else own
 
 
 def _wrong_leaf(leaf):
@@ -85,12 +86,27 @@ def tests(references):
 def leaves(references):
     '''Each reference as ((test, key path ..., name), leaf).'''
     for test, entry in tests(references).items():
-        yield from _leaves({key: child for key, child in entry.items() if key != '$index'}, (test,))
+        yield from _leaves(_below(entry), (test,))
 
 
 def _leaves(node, keys):
     for key, child in node.items():
         yield from _leaves(child, (*keys, key)) if isinstance(child, dict) else [((*keys, key), child)]
+
+
+def _below(entry):
+    return {key: child for key, child in entry.items() if key != '$index'}
+
+
+def _mapped(change, node, *beside):
+    '''A tree of references with each of them changed, without those that become None, and without the mappings that are then empty.
+
+    :arg change: function (reference, what each of the trees ``beside`` has in its place, or None).
+    '''
+    if not isinstance(node, dict):
+        return change(node, *beside)
+    found = {key: child if key == '$index' else _mapped(change, child, *((tree or {}).get(key) for tree in beside)) for key, child in node.items()}
+    return {key: child for key, child in found.items() if child}
 
 
 def _is_origin(node):
@@ -156,25 +172,10 @@ def _wrong_unit(references):
 def _with_known_issues(references):
     '''ReFrame's ``['$xfail', ticket, [reference, lower, upper, unit]]`` as the reference alone, and the tickets, in the form of the
     file, below ``$known_issues``.'''
-    tickets: dict[str, dict] = {}
-
-    def plain(node, tickets):
-        found = {}
-        for key, child in node.items():
-            if isinstance(child, dict):
-                found[key] = plain(child, tickets.setdefault(key, {}))
-            elif child and key != '$index' and child[0] == '$xfail':
-                tickets[key], found[key] = child[1:]
-            else:
-                found[key] = child
-        return found
-
-    def filled(node):
-        return {key: child for key, child in ((key, filled(child) if isinstance(child, dict) else child)
-                                              for key, child in node.items()) if child}
-    found = {name: plain(entry, tickets.setdefault(name, {})) if name not in _SPECIAL else entry for name, entry in references.items()}
-    tickets = {**references.get('$known_issues', {}), **filled(tickets)}
-    return {**found, '$known_issues': tickets} if tickets else found
+    plain = {name: _mapped(lambda leaf: leaf[2] if leaf[0] == '$xfail' else leaf, entry) for name, entry in tests(references).items()}
+    found = {name: _mapped(lambda leaf: leaf[1] if leaf[0] == '$xfail' else None, _below(entry)) for name, entry in tests(references).items()}
+    tickets = {**references.get('$known_issues', {}), **{name: its for name, its in found.items() if its}}
+    return {**references, **plain, **({'$known_issues': tickets} if tickets else {})}
 
 
 def load(path):
@@ -202,7 +203,7 @@ def find(node, key):
 
 def portable_beside(path):
     '''The content of ``portable.yaml`` beside a file of references, else of that in force; empty if there is none.'''
-    path = Path(path).with_name('portable.yaml')
+    path = Path(path).with_name(PORTABLE)
     path = path if path.exists() else portable(directory())
     return load(path) if path.exists() else {}
 
@@ -215,7 +216,7 @@ def lookup(references, test, keys, index=None):
     :arg index: that ``$index``; an entry with another one does not count.
     :returns: metric -> [reference, lower, upper, unit]; empty if there is no entry.
     '''
-    node = {key: child for key, child in references.get(test, {}).items() if key != '$index'}
+    node = _below(references.get(test, {}))
     if index and node and references[test]['$index'] != index:
         return {}
     for key in keys:
@@ -234,16 +235,11 @@ def _merge_node(portable, site, depth):
             for key in keys}
 
 
-def _refuse_patterns(name, node, depth):
-    for key, child in node.items():
-        if key == '$index':
-            continue
-        if _PATTERN_CHARACTERS.search(key):
-            raise PlumblineError(f'references of {name}: {key!r} is a pattern, but a site records '
-                                 'what it measured; name it exactly, patterns belong in '
-                                 'portable.yaml')
-        if depth > 1:
-            _refuse_patterns(name, child, depth - 1)
+def _refuse_patterns(name, entry):
+    for (_, *keys, _), _ in leaves({name: entry}):
+        if pattern := next(filter(_PATTERN_CHARACTERS.search, keys), None):
+            raise PlumblineError(f'references of {name}: {pattern!r} is a pattern, but a site records what it measured; name it exactly, patterns '
+                                 'belong in portable.yaml')
 
 
 def merge(portable, *sites):
@@ -267,17 +263,9 @@ def merge(portable, *sites):
         if ours and ours['$index'] != index:
             raise PlumblineError(f"references of {name}: $index is {ours['$index']} in "
                                  f"portable.yaml and {index} in the site's file; make them equal")
-        _refuse_patterns(name, theirs, len(index))
-        own, site = [{key: child for key, child in entry.items() if key != '$index'}
-                 for entry in (ours, theirs)]
-        merged[name] = {'$index': index, **_merge_node(own, site, len(index))}
+        _refuse_patterns(name, theirs)
+        merged[name] = {'$index': index, **_merge_node(_below(ours), _below(theirs), len(index))}
     return merged
-
-
-def _replace_leaves(node, value):
-    return {key: child if key == '$index' else
-            _replace_leaves(child, value) if isinstance(child, dict) else value
-            for key, child in node.items()}
 
 
 def of_processor(site, test, name):
@@ -289,18 +277,16 @@ def of_processor(site, test, name):
     '''
     others: set[str] = set()
 
-    def kept(node, origin):
-        if not isinstance(node, list):
-            found = {key: child if key == '$index' else kept(child, origin.get(key, {})) for key, child in node.items()}
-            return {key: child for key, child in found.items() if child}
+    def kept(leaf, origin):
+        origin = origin or {}
         machine = site['$accepted'][origin['accepted']]['machine'] if 'accepted' in origin else origin.get('machine') or {}
         names = machine.get('processors') or machine.get('cpu_models') or [machine.get('cpu_model')]      # the latter two were written before
         if any(processor.same(name, one) for one in names):
-            return node
+            return leaf
         others.update(names)
         return None
 
-    entry = kept(site.get(test, {}), site.get('$provenance', {}).get(test, {}))
+    entry = _mapped(kept, site.get(test, {}), site.get('$provenance', {}).get(test, {}))
     rest = {key: value for key, value in site.items() if key != test}
     return {**rest, **({test: entry} if set(entry) - {'$index'} else {})}, sorted(others)
 
@@ -314,18 +300,17 @@ def recorded(site, test):
         (``deviation``, ``freedom``, and ``measured``: session -> value), where the reference is a prediction from several sessions.
     '''
     sessions = {when: entry['sessions'] for when, entry in site.get('$accepted', {}).items()}
-    return _recorded(site.get('$provenance', {}).get(test, {}), site.get(test, {}), sessions)
 
-
-def _recorded(origin, entry, sessions):
-    if _is_origin(origin):
+    def known(leaf, origin):
+        if not origin:
+            return None
         names = sessions.get(origin.get('accepted'), ())
         usual = {'working_set': origin.get('working_set')}      # files had that of the usual state only
-        states = ({**origin, 'reference': entry}, *({**usual, **one} for one in origin.get('states', ())))
+        states = ({**origin, 'reference': leaf}, *({**usual, **one} for one in origin.get('states', ())))
         found = [_with_expectation(one, names) for one in states]
         return found if any('state' in one or 'expected' in one for one in found) else None
-    further = {key: _recorded(child, entry[key], sessions) for key, child in origin.items() if key in entry}
-    return {key: child for key, child in further.items() if child}
+
+    return _mapped(known, _below(site.get(test, {})), site.get('$provenance', {}).get(test))
 
 
 def _with_expectation(origin, sessions):
@@ -355,4 +340,4 @@ def origins(files, names):
     :arg names: what to call the files.
     :returns: the form of :func:`merge` with the name of the file in place of each reference.
     '''
-    return merge(*({name: _replace_leaves(entry, label) for name, entry in tests(file).items()} for file, label in zip(files, names)))
+    return merge(*({name: _mapped(lambda _, label=label: label, entry) for name, entry in tests(file).items()} for file, label in zip(files, names)))

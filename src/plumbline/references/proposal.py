@@ -10,6 +10,7 @@ from pathlib import Path
 
 from plumbline.errors import PlumblineError
 from plumbline.model import good_state, grouping, registry, verdict
+from plumbline.model.baselines import PORTABLE
 from plumbline.model.result import Skipped
 from plumbline.model.subsystems import SUSPECTS_RATE
 from plumbline.references import bounds, editing, recording
@@ -98,8 +99,8 @@ def propose(root, system, out_path, count=None, tests='', peaks=None, sessions=(
     :raises PlumblineError: if there are fewer than :data:`good_state.LEAST_SESSIONS`, nothing is usable, or the file is malformed.
     '''
     path = Path(out_path)
-    if path.name == 'portable.yaml':
-        raise PlumblineError(f"{path}: portable.yaml is written by hand; references are recorded into the site's own file")
+    if path.name == PORTABLE:
+        raise PlumblineError(f"{path}: {PORTABLE} is written by hand; references are recorded into the site's own file")
     files = (load(path) if path.exists() else {}, portable_beside(path))
     chosen = Choice(root, system, tests, files, peaks, sessions, nodes, apart, node)
     candidates, index, skipped, odd = chosen.take(count or good_state.MOST_SESSIONS)

@@ -139,7 +139,7 @@ def _references(place, names):
             proposal.accept(proposal.propose(Path(folder, 'archive'), SYSTEM, site, apart=0))
         except PlumblineError:
             return None
-        tests = {**files.tests(files.load(site)), **files.tests(files.load(Path(folder, 'portable.yaml')))}
+        tests = {**files.tests(files.load(site)), **files.tests(files.load(Path(folder, baselines.PORTABLE)))}
         merged = {test: references.load(references.write_merged(_made(Path(folder, test)), SYSTEM, test, folder)) for test in tests}
         return {test: content for test, content in merged.items() if test in content}
 

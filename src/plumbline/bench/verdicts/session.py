@@ -11,6 +11,7 @@ from pathlib import Path
 
 from plumbline import atomic
 from plumbline.bench.verdicts.faults import Launch, ended, mpi
+from plumbline.model import baselines
 from plumbline.references.files import directory, portable
 from plumbline.settings import MEASURE, ONE_BY_ONE, ROOT
 from plumbline.store import archive
@@ -76,7 +77,7 @@ class Place:
     @property
     def portable(self):
         '''The portable references that its sessions were judged by.'''
-        return self._references / 'portable.yaml'
+        return self._references / baselines.PORTABLE
 
     def path(self, kind, number):
         return self.folder / 'sessions' / f'{kind}-{number:03}.json'
