@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.model.parameters import of_display_name
+from plumbline.store import former
 from plumbline.store.archive import SCHEMA
 
 HOST = 'synthetic-node-1'
@@ -42,7 +43,8 @@ def frame(*cases, info=SESSION_INFO):
     rows = [row for case_rows in cases for row in case_rows]
     if rows and info is not None:
         rows[0] = rows[0] | {'session_info': json.dumps(info)}
-    return pl.DataFrame([{key: row.get(key) for key in SCHEMA} for row in rows], schema=SCHEMA)
+    return pl.DataFrame([{key: row.get(key) for key in SCHEMA} | {'subsystem': former.subsystem(row) if row.get('metric') else None}
+                         for row in rows], schema=SCHEMA)
 
 
 def case(check, metrics=(), *, run=0, result='pass', host=HOST, threads=None, level=None, environ='gnu', fixture=False, detail=None, timed=0.0,

@@ -1,6 +1,5 @@
 '''The archive, from a true run report of ReFrame and from made-up ones.'''
 
-import datetime
 import errno
 import json
 import os
@@ -342,7 +341,7 @@ def test_folder_that_cannot_be_made(tmp_path):
 
 def test_empty_archive(tmp_path):
     for root in (tmp_path, tmp_path / 'none'):
-        assert archive.scan(root).collect().schema == archive.SCAN_SCHEMA
+        assert archive.all_files(root) == []
         with pytest.raises(PlumblineError, match='it is empty'):
             archive.load_session(root)
 
@@ -352,12 +351,10 @@ def test_several_sessions(tmp_path):
     for start, system in ((1579075200, 'made'), (1579075200 + 86400, 'made'), (1.5e9, 'other')):
         report = write_report(tmp_path / 'r.json', [case(system=system)], start=start)
         archive.archive(report, root)
-    assert archive.scan(root).collect().schema == archive.SCAN_SCHEMA
-    days = archive.scan(root).filter(system='made').collect()['date'].sort().to_list()
-    assert days == [datetime.date(2020, 1, 15), datetime.date(2020, 1, 16)]
-    assert archive.load_session(root)['date'][0] == days[1]
-    assert archive.load_session(root, system='other')['system'].to_list() == ['other']
-    first = '20200115T080000Z-12345678'
+    assert [path.parent.name for path in archive.sessions(root, 'made')] == ['date=2020-01-15', 'date=2020-01-16']
+    assert archive.scan_files(archive.all_files(root)).collect().schema == archive.load_session(root).schema == archive.SCHEMA
+    first, latest = '20200115T080000Z-12345678', '20200116T080000Z-12345678'
+    assert archive.load_session(root)['session'].to_list() == [latest]
     assert archive.load_session(root, first)['session'].to_list() == [first]
     with pytest.raises(PlumblineError, match='no session 2019.*latest is 20200116'):
         archive.load_session(root, '2019')
@@ -367,7 +364,17 @@ def test_files_of_an_older_schema_are_read(tmp_path):
     path = archive.archive(write_report(tmp_path / 'r.json', [case()]), tmp_path / 'a')
     pl.read_parquet(path, hive_partitioning=False).drop('limit').with_columns(
         later=pl.lit(1)).write_parquet(path)
-    assert archive.load_session(tmp_path / 'a').schema == archive.SCAN_SCHEMA
+    assert archive.load_session(tmp_path / 'a').schema == archive.SCHEMA
+
+
+def test_the_subsystem_is_what_the_check_has_said_and_only_of_older_results_and_files_told_by_names(tmp_path):
+    said, older = metric('bandwidth.plain.L2', subsystem='files'), metric('bandwidth.nt.L2')
+    rows = archived(tmp_path, case('triad_curve', result(said, older, level=None)), case('silent', result='skip'))
+    path, = archive.sessions(tmp_path / 'a')
+    assert [row['subsystem'] for row in rows] == pl.read_parquet(path)['subsystem'].to_list() == ['files', 'L2', None]
+    pl.read_parquet(path, hive_partitioning=False).drop('subsystem').write_parquet(path)
+    for read in (archive.load_session(tmp_path / 'a'), archive.load_columns(path, ['subsystem']), archive.scan_files([path]).collect(engine='streaming')):
+        assert read['subsystem'].to_list() == ['L2', 'L2', None]
 
 
 def test_time_of_a_fixture_is_that_of_its_job(tmp_path):

@@ -87,7 +87,7 @@ def test_a_sweep_on_paper_is_collected_and_read_a_few_files_at_a_time(tmp_path, 
 def test_the_share_of_time_is_compared_whatever_the_state_of_the_host(tmp_path, measured):
     '''A node that is alone in its state has peers in it.'''
     placed = pl.lit('{"core_to_core.0": 3e-08}')
-    time = measured.tail(1).with_columns(name=pl.lit('cpu_availability'), metric=pl.lit('cpu_availability'))
+    time = measured.tail(1).with_columns(name=pl.lit('cpu_availability'), metric=pl.lit('cpu_availability'), subsystem=pl.lit('CPU availability'))
     pl.concat([measured, time]).with_columns(state=placed, states=placed).write_parquet(tmp_path / 'rows.parquet')
     rows = results._measured([tmp_path / 'rows.parquet'], measured.lazy().select('session', node=pl.lit('n1'), kind=pl.lit('alike')).unique())
     assert rows.filter(pl.col('state').is_null() & pl.col('states').is_null())['name'].to_list() == ['cpu_availability'] and rows.height == 13

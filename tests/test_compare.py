@@ -124,24 +124,23 @@ def test_a_slowed_metric_is_named_and_noise_is_not(write):
     assert found.wrong[1].ratio == pytest.approx(0.8, rel=0.02)
 
 
-WHERE = [('triad_memory', 'bandwidth', 'one', 'memory'), ('triad_memory', 'bandwidth', 'all', 'memory'), ('triad_L2', 'flops', 'one', 'L2'),
-         ('triad_L3', 'flops', 'all', 'L3'), ('triad_L1', 'of_limit', 'one', 'L1'), ('latency', 'latency', 'one', 'memory'),
-         ('fileio', 'bandwidth', 'one', None), ('pingpong', 'latency', '2', None), ('peak', 'flops', 'all', None)]
+WHERE = [('bandwidth', registry.MEMORY_ONE), ('bandwidth', registry.MEMORY_ALL), ('flops', registry.L2), ('flops', registry.L3),
+         ('of_limit', registry.L1), ('latency', registry.LATENCY), ('bandwidth', registry.FILES), ('latency', registry.MESSAGES_NETWORK),
+         ('flops', registry.CORE)]
 
 
 def drawn(generator, sessions, noise, loss=0.0, parts=(), unlike=0.4, mood=0.5):
     '''Pairs of a machine whose metrics scatter unlike, and partly together; those of some parts lose so much at last.'''
     pairs = []
-    for number, (check, name, threads, level) in enumerate(WHERE):
+    for number, (name, subsystem) in enumerate(WHERE):
         moods = mood * noise * generator.standard_normal(sessions + 1)
         for subject in map(str, range(8)):
             scatter = noise * np.exp(unlike * generator.standard_normal())
             values = 100 * np.exp(moods + scatter * generator.standard_normal(sessions + 1))
             values[-1] *= (1 - loss * (number in parts)) ** registry.better(name)
-            rows = [{'check': check, 'parameters': None, 'metric': name, 'subject': subject, 'level': level, 'threads': threads,
-                     'side': side, 'value': value, 'interval_low': value * (1 - scatter), 'interval_high': value * (1 + scatter)}
-                    for side, value in enumerate(values)]
-            place = {'check': check, 'partition': 'p', 'environ': 'e', 'metric': f'{name}.{subject}', 'nodes': ('n1', 'n1')}
+            rows = [{'check': 'made', 'metric': name, 'subsystem': subsystem, 'side': side, 'value': value,
+                     'interval_low': value * (1 - scatter), 'interval_high': value * (1 + scatter)} for side, value in enumerate(values)]
+            place = {'check': 'made', 'partition': 'p', 'environ': 'e', 'metric': f'{name}.{subject}', 'nodes': ('n1', 'n1')}
             pairs.append(compare._Pair(place, '', rows[:-1], rows[-1]))
     return pairs
 
@@ -221,9 +220,6 @@ def test_a_noisy_session_is_unclear(write):
     assert kinds(compared(noisy, quiet[0])) == {'bandwidth.nt': 'unclear'}
     assert upgrade_page.statement(compared(noisy, quiet[0])).endswith('which leaves 1 of 21 metrics unclear.')
     assert 'too noisy before' in next(change.reason for change in compared(noisy, quiet[0]).changes if change.metric == 'bandwidth.nt')
-
-
-def test_a_value_without_a_ratio_is_unclear_unless_it_is_the_same(write):
     zero, one = (write(case(metric('overlap.x', 100), metric('difference.cg', value, n=1))) for value in (0.0, 0.5))
     assert kinds(compared(zero, one))['difference.cg'] == 'unclear'
     same = write(case(metric('overlap.x', 100), metric('difference.cg', 0.0, n=1)))
@@ -257,7 +253,7 @@ def test_gone_metrics_say_why(write):
     assert [change.check for change in found.changes if change.kind == 'failed'] == ['Third']
 
 
-def test_verdicts_that_changed(write):
+def test_verdicts_that_changed_but_for_retries(write):
     before = write(case(metric('bandwidth.a', 100, verdict='PASS', reference=[100, -0.1, None]),
                         metric('bandwidth.b', 100, verdict='FAIL', reference=[200, -0.1, None])))
     after = write(case(metric('bandwidth.a', 98, verdict='FAIL', reference=[100, -0.01, None], reason='below'),
@@ -265,9 +261,6 @@ def test_verdicts_that_changed(write):
     found = compared(before, after)
     assert kinds(found) == {'bandwidth.a': 'failed', 'bandwidth.b': 'within noise'}
     assert found.wrong[0].verdicts == ('PASS', 'FAIL') and found.wrong[0].reason == 'below'
-
-
-def test_retries_do_not_count(write):
     slow, good = case(metric('bandwidth.a', 10), result='fail', fail_phase='performance'), case(metric('bandwidth.a', 100))
     before = write(good)
     after = made_report.write_report(write.folder / 'r.json', [copy.deepcopy(slow)], [copy.deepcopy(good)], uuid='abcdefab-0')
@@ -293,15 +286,12 @@ def test_of_repetitions_each_counts_and_not_the_last_alone(write):
     assert kinds(compared(repeated(write, 1000, 1001, 999), repeated(write, 700, 701, 699))) == {'bandwidth.nt': 'slower'}
 
 
-def test_repetitions_may_be_on_any_node(write):
+def test_repetitions_are_pooled_on_any_node_and_in_each_state_of_the_machine(write):
     def on(*nodes):
         return write(*(case(metric('bandwidth.nt', 1000), unique_name=f'Triad_{number}', node=node,      # as ReFrame's report has them
                             display_name=f'Triad %threads=one %.repeat_no={number}')
                        for number, node in enumerate(nodes)), case(*company(write.count), name='Company %threads=one'))
     assert kinds(compared(on('n1', 'n2'), on('n2', 'n3'))) == {'bandwidth.nt': 'within noise'}
-
-
-def test_repetitions_are_pooled_in_each_state_of_the_machine(write):
     def at(*met):
         return write(*(case(metric('bandwidth.nt', value, state={'core_to_core.0': 1e-9 * ns}), name=f'Triad %threads=one %.repeat_no={number}')
                        for number, (ns, value) in enumerate(met)), case(*company(write.count), name='Company %threads=one'))
@@ -356,15 +346,12 @@ def sweep(write, name, rates, **changed):
     return made.folder
 
 
-def test_sweeps_are_compared_node_by_node(write):
+def test_sweeps_are_compared_node_by_node_and_one_job_may_land_on_another(write):
     before = sweep(write, 'before', [100, 200, 100])
     after = sweep(write, 'after', [100, 200, 70], n2={'machine': {'kernel': '6.5.0'}})
     found = compared(before, after)
     assert [(change.kind, change.nodes) for change in found.wrong] == [('slower', ('n3', 'n3'))] and len(found.changes) == 63
     assert [entry for entry in found.state if entry[0] == 'kernel'] == [('kernel', [], ['6.5.0 (n2)'])]
-
-
-def test_one_job_may_land_on_another_node(write):
     found = compared(write(case(metric('bandwidth.a', 100), *company(1), node='n1')), write(case(metric('bandwidth.a', 70), *company(2), node='n4')))
     assert [(change.kind, change.nodes) for change in found.wrong] == [('slower', ('n1', 'n4'))]
 
@@ -489,9 +476,6 @@ def test_what_only_one_session_asked_is_no_change_of_the_machine(write):
     before = write(case(metric('bandwidth.a', 100)), other)
     after = write(case(metric('bandwidth.a', 100), machine={'kernel': '6.5.0'}))
     assert compared(before, after).state == [('kernel', [made_report.MACHINE['kernel']], ['6.5.0'])]
-
-
-def test_a_variable_that_the_site_sets_otherwise_is_told(write):
     before, after = (write(case(metric('bandwidth.a', 100), software={'modules': ['gcc/13'], 'variables': [f'UCX_TLS={transports}']}))
                      for transports in ('all', 'tcp'))
     assert compared(before, after).state == [('modules and variables', ['UCX_TLS=all'], ['UCX_TLS=tcp'])]
@@ -502,10 +486,7 @@ def test_a_verdict_that_changed_within_noise_is_told(write, capsys):
                      for verdict in ('PASS', 'UNSTABLE'))
     comparison.render(compared(before, after), Console(width=120))
     assert 'PASS -> UNSTABLE, within noise: Triad one bandwidth.a\n' in capsys.readouterr().out
-
-
-def test_no_word_of_the_table_is_broken_and_what_is_said_of_many_is_said_once(write, capsys):
-    '''Also where the environments differ, and a test's parameters are long.'''
+    # Also where the environments differ, and a test's parameters are long.
     before, after = (write(*(case(*(metric(f'overhead.standard_{name}.shm', 100, spread, verdict=verdict, reference=[100, -0.1, None], seed=name)
                                     for name in range(3)), name=f'triad_scaling_{number} %level=cache %threads=all', environ=f'gnu-openmpi-{number}')
                              for number in range(2)))

@@ -84,23 +84,12 @@ def test_bad_records_fail_before_their_numbers_are_looked_at(stories, story, rea
     assert re.search(rf'Told {story} +\(no metric\) .* FAIL\n', judged.out)
 
 
-def test_performance_function_that_nobody_would_judge_fails(stories):
-    case = stories[1].cases()['Unmeasurable']
-    assert case['result'] == 'fail'
-    assert case['fail_reason'] == 'reframe syntax error: time: a performance function is not judged here: yield it from evaluate()'
-
-
-def test_check_without_a_metric_fails(stories):
-    case = stories[1].cases()['Nothing']
-    assert case['result'] == 'fail'
-    assert case['fail_reason'] == 'performance error: not measured: any metric at all'
-
-
-def test_metric_that_is_not_in_the_registry_fails_by_name(stories):
-    case = stories[1].cases()['Unregistered']
-    assert (case['result'], case['fail_phase']) == ('fail', 'performance')
-    assert "metric 'bandwith' is not in the registry; enter it in " in case['fail_reason']
-    assert '\n' not in case['fail_reason'].strip() and not case['perfvalues']
+@pytest.mark.parametrize('name, reason', [
+    ('Unmeasurable', 'reframe syntax error: time: a performance function is not judged here: yield it from evaluate()'),
+    ('Nothing', 'performance error: not measured: any metric at all'), ('Unregistered', "metric 'bandwith' is not in the registry; enter it in ")])
+def test_what_measures_nothing_that_could_be_judged_fails_by_its_reason(stories, name, reason):
+    case = stories[1].cases()[name]
+    assert case['result'] == 'fail' and reason in case['fail_reason'] and '\n' not in case['fail_reason'].strip() and not case['perfvalues']
 
 
 # --- verdicts, in ReFrame and in ours -----------------------------------------------------------
@@ -127,9 +116,6 @@ def test_median_in_bounds_with_too_much_spread_is_no_pass(stories):
     assert all(entry[-1] != 'fail' for entry in case['perfvalues'].values())
     assert 'UNSTABLE: bandwidth.plain: interval' in case['fail_reason']
     assert case['plumbline']['failed_for'] == 'UNSTABLE'
-
-
-def test_no_number_and_no_reference_is_no_pass(stories):
     case = stories[1].cases()['NotANumber']
     assert (case['result'], verdicts_of(case)) == ('fail', {'time': 'FAIL'})
 
@@ -170,6 +156,10 @@ def test_good_run_exits_with_0(place):
     judged = place.plumbline('report', place.report, '--reframe-status', '1')
     assert judged.code == 2
     assert 'ReFrame ended with exit code 1' in judged.line('plumbline: ')
+    done = place.reframe('-r', SERIAL, '-n', 'Told.*good', '--skip-performance-check')
+    judged = place.judge()
+    assert (done.code, judged.code) == (0, 1)
+    assert 'measured nothing: the test passed without a metric' in judged.out
 
 
 def test_make_health_without_a_test_fails(place):
@@ -178,13 +168,6 @@ def test_make_health_without_a_test_fails(place):
     done = place.run(['make', '-C', rfm.REPOSITORY, 'health', 'SETUP=true', f'RUNS={place.folder}', 'RFMFLAGS=-n NoSuchTest'])
     assert 'nothing was measured' in done.line('plumbline: ')
     assert re.search(r'health\] Error 2$', done.out, re.MULTILINE) and done.code == 2
-
-
-def test_skipping_the_performance_check_is_no_pass(place):
-    done = place.reframe('-r', SERIAL, '-n', 'Told.*good', '--skip-performance-check')
-    judged = place.judge()
-    assert (done.code, judged.code) == (0, 1)
-    assert 'measured nothing: the test passed without a metric' in judged.out
 
 
 def test_hardware_is_accepted_by_more_processes(place):
@@ -226,9 +209,6 @@ def test_each_run_has_the_share_of_the_time_that_it_was_given(place):
     done = place.reframe('--max-retries=1', '-r', '-n', 'node_speed%threads=one', checks=rfm.REPOSITORY / 'checks/memory/node_speed.py', CANNED_WAITED='0.5 0.01')
     metric, = (metric for metric in done.cases()['node_speed %threads=one']['plumbline']['metrics'] if metric['name'] == 'cpu_availability')
     assert metric['samples'] == [0.5, 0.99] and metric['verdict'] == 'UNSTABLE'
-
-
-def test_a_loss_is_one_although_others_had_the_cpus_in_the_second_run(place):
     done = place.reframe('--max-retries=1', '-r', '-n', 'Shared', CANNED_WAITED='0 0.15')
     assert [verdicts_of(done.cases(run)['Shared']) for run in (0, 1)] == [{'efficiency.plain': 'FAIL'}] * 2
 
@@ -391,11 +371,10 @@ def test_squeue_does_not_tell_exit_codes_but_they_count(slurm_run):
     cases = done.cases()
     assert cases['Told %story=good']['result'] == 'pass'
     assert cases['Told %story=crash']['fail_reason'].endswith('the job ended with exit code 1: plumbline: a made-up crash')
-
-
-def test_programs_are_built_where_they_run(slurm_run):
-    build = script_of(slurm_run[0], 'native_programs', 'rfm_build.sh')
-    assert '#SBATCH --job-name' in build and '\ncmake ' in build
+    script = script_of(slurm_run[0], 'CrossChecked')
+    assert 'export OMP_NUM_THREADS=1\n' in script and '--export' not in script
+    record = slurm_run[1].cases()['CrossChecked']['plumbline']['records'][0]
+    assert record['options']['environment'] == '1'
 
 
 def test_likwid_pin_stands_between_srun_and_the_program(slurm_run):
@@ -408,18 +387,10 @@ def test_likwid_pin_stands_between_srun_and_the_program(slurm_run):
     assert launcher[1].startswith('--cpus-per-task=')
     assert words[len(launcher) + 1:len(launcher) + 3] == ['-q', '-c']
     assert words[len(launcher) + 4].endswith('build/bin/triad')
-
-
-def test_cross_check_is_not_bound_by_srun(slurm_run):
+    build = script_of(slurm_run[0], 'native_programs', 'rfm_build.sh')
+    assert '#SBATCH --job-name' in build and '\ncmake ' in build
     script = next(slurm_run[0].stage.glob('made/cpu/*/likwid_bench*/rfm_job.sh')).read_text()
     assert re.search(r'^srun .*--cpu-bind=none.* sh -c ', script, re.MULTILINE)
-
-
-def test_environment_reaches_the_program(slurm_run):
-    script = script_of(slurm_run[0], 'CrossChecked')
-    assert 'export OMP_NUM_THREADS=1\n' in script and '--export' not in script
-    record = slurm_run[1].cases()['CrossChecked']['plumbline']['records'][0]
-    assert record['options']['environment'] == '1'
 
 
 # --- LIKWID, or not -----------------------------------------------------------------------------
@@ -458,22 +429,23 @@ def test_performance_log_has_the_right_values_under_the_right_names(stories):
     assert name['perfvalues']['of_limit.plain'][:2] == [1.0, 1.0]
 
 
-def test_brace_in_the_command_line_is_refused_where_results_are_stored(place):
+def test_brace_in_the_command_line_is_refused_where_results_are_stored(place, tmp_path):
     done = place.reframe('-r', '-n', 'Told.*go{1,2}d', RFM_ENABLE_RESULTS_STORAGE='yes')
     assert done.code == 1 and done.report is None
     assert "a '}' in the command line" in done.line('plumbline: ')
+    assert 'Traceback' not in done.out
+    (tmp_path / 'file').write_text('')
+    done = place.reframe('-r', PLUMBLINE_REPORTS=str(tmp_path / 'file/reports'))
+    assert done.code == 1 and 'Not a directory' in done.line('ERROR: ')
     assert 'Traceback' not in done.out
 
 
 # --- what a person may get wrong ----------------------------------------------------------------
 
-def test_wrong_references_are_one_line(place, tmp_path):
+def test_wrong_references_are_one_line_and_fail_the_check_that_reads_them(place, tmp_path):
     folder = written_references(tmp_path / 'r', {'Told': {'$index': ['$partition'], 'made:cpu': {'bandwidth.plain': [1, 2]}}}, 'made.yaml')
     checked = place.plumbline('references', 'check', PLUMBLINE_REFERENCES=str(folder))
     assert checked.code == 2 and len(checked.out.splitlines()) == 1 and 'made.yaml: field Told/made:cpu/bandwidth.plain: ' in checked.out
-
-
-def test_what_is_wrong_in_references_fails_the_check_that_reads_them(place, tmp_path):
     folder = written_references(tmp_path / 'r', {'Told': {'$index': ['nonsense'], 'a': {'bandwidth.plain': [1, -0.1, None, 's']}}}, 'made.yaml')
     for at, said in (folder, "$index names 'nonsense'"), (tmp_path / 'none', 'no folder of references'):
         done = place.reframe('-r', '-n', 'Told.*good', PLUMBLINE_REFERENCES=str(at))
@@ -481,13 +453,6 @@ def test_what_is_wrong_in_references_fails_the_check_that_reads_them(place, tmp_
         reason = case['fail_reason']
         assert (done.code, case['fail_phase']) == (1, 'performance') and said in reason, reason
         assert '\n' not in reason.strip() and 'Traceback' not in done.out
-
-
-def test_reports_folder_that_cannot_be_written(place, tmp_path):
-    (tmp_path / 'file').write_text('')
-    done = place.reframe('-r', PLUMBLINE_REPORTS=str(tmp_path / 'file/reports'))
-    assert done.code == 1 and 'Not a directory' in done.line('ERROR: ')
-    assert 'Traceback' not in done.out
 
 
 def test_no_matching_system(place):
@@ -586,6 +551,7 @@ from plumbline.rfm.check import NativeCheck
 
 @rfm.simple_test
 class site_check(rfm.RunOnlyRegressionTest, {base}):
+    subsystem = 'memory'
     {lines}
 '''
 
@@ -593,6 +559,8 @@ class site_check(rfm.RunOnlyRegressionTest, {base}):
 @pytest.mark.parametrize('base, lines, wrong', [
     ('NativeCheck', "program, threads = 'triad', 'bogus'", "site_check.threads is 'bogus': give 'one'"),
     ('NativeCheck', "threads = 'one'", "site_check.program is 'none': name the program that it runs"),
+    ('NativeCheck', "program, threads, subsystem = 'triad', 'one', ''", "site_check.subsystem is '': give what it tells of: 'core', "),
+    ('Judged', "subsystem = 'memory, one thread'", "site_check.subsystem is 'memory, one thread': give what it tells of: "),
     ('Judged', 'threads = 0', "site_check.threads is 0: give 'one', 'all', or a number"),
     ('MpiCheck', "program, ranks = 'pingpong', 0", "site_check.ranks is 0: give a number of processes, or 'all'")])
 def test_a_check_that_lacks_an_attribute_says_so_when_it_is_loaded(place, tmp_path, base, lines, wrong):
@@ -602,14 +570,11 @@ def test_a_check_that_lacks_an_attribute_says_so_when_it_is_loaded(place, tmp_pa
     assert done.code == 1 and done.line('plumbline: ').startswith(f'plumbline: {tmp_path}: {wrong}')
 
 
-def test_a_number_of_nodes_and_a_transport_that_cannot_be_are_refused():
+def test_a_number_of_nodes_and_a_transport_that_cannot_be_are_refused(tmp_path):
     told = []
     MpiCheck.refuse_other_ranks(types.SimpleNamespace(ranks='all', nodes=-1, transport='tpc', refuse=lambda *said: told.append(said)))
     assert told == [('nodes', -1, 'give a number of nodes, or 0 for those of --flex-alloc-nodes'),
                     ('transport', 'tpc', "give 'shm', 'tcp' or 'default'")]
-
-
-def test_a_file_that_cannot_be_written_is_one_line(tmp_path):
     case = types.SimpleNamespace(stagedir=str(tmp_path))
     job.Job.write_file(case, 'x', 'text')
     assert (tmp_path / 'x').read_text() == 'text'
@@ -630,7 +595,7 @@ class OfAll(Canned):
 
     def evaluate(self):
         if {skips}:
-            self.skip_metric('all in L3', 'made to be skipped', ['L3'])
+            self.skip_metric('all in L3', 'made to be skipped', ['L3'], subsystem='L3')
         yield from super().evaluate()
 '''
 ACCEPTED = '''$accepted:
@@ -655,5 +620,7 @@ def test_what_has_references_and_is_not_judged_is_no_pass(tmp_path, commands, na
     place = rfm.Workplace(tmp_path / 'place', commands, PLUMBLINE_REFERENCES=folder, CANNED_WAITED='0 0')
     case, = place.reframe('-r', SERIAL, '-n', 'OfAll', checks=tmp_path / 'own.py').cases().values()
     assert (case['result'], verdicts_of(case)['bandwidth.plain']) == ('pass', ruling)
+    lost, = (one for one in case['plumbline']['skipped'] if 'referenced' in one)
+    assert (lost['referenced'], lost['subsystems']) == ([name], ['L3' if skips else 'memory, all threads'])
     said = place.judge()
     assert said.code == 3 and f'{told}; references are recorded of 1 of its metrics' in re.sub(r'\s+', ' ', said.out)

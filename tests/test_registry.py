@@ -9,6 +9,7 @@ from plumbline import schemas
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity, registry
 from plumbline.model.metrics import Metric
+from plumbline.store import former
 
 PLACES = [
     (('triad_memory', 'of_limit', 'plain', 'memory', 'one'), 'memory, one thread', 'ratio of memory'),
@@ -39,27 +40,53 @@ PLACES = [
 ]
 
 
+def former_row(check, metric, subject, level, threads, parameters=None):
+    return {'check': check, 'metric': metric, 'subject': subject, 'level': level, 'threads': threads, 'parameters': parameters}
+
+
 @pytest.mark.parametrize('where, subsystem, noise', PLACES)
-def test_subsystem_and_noise_by_check_level_threads_and_transport(where, subsystem, noise):
-    check, metric, subject, level, threads = where
-    assert registry.subsystem(check, metric, subject, level, threads) == subsystem
-    assert registry.noise_class(check, metric, subject, level=level, threads=threads) == noise
-    assert registry.kind_of(noise) == registry.find(metric).noise
+def test_the_subsystem_of_an_older_row_is_told_by_its_names(where, subsystem, noise):
+    row = former_row(*where)
+    assert former.subsystem(row) == subsystem
+    assert registry.of_row(row | {'subsystem': subsystem}) == (subsystem, noise)
+    assert registry.kind_of(noise) == registry.find(row['metric']).noise
 
 
-def test_the_transport_of_a_check_counts_where_the_subject_has_none():
-    assert registry.subsystem('latency_sensitivity', 'slowdown', 'cg.5us', transport='shm') == 'messages, shared memory'
-    row = {'check': 'latency_sensitivity', 'metric': 'slowdown', 'subject': 'cg.5us', 'level': None, 'threads': None,
-           'parameters': '{"transport": "tcp"}'}
-    assert registry.of_row(row)[0] == 'messages, network'
+def test_of_an_older_row_a_parameter_tells_the_transport_where_the_subject_does_not():
+    about = 'datatype_transpose', 'bandwidth', 'contiguous.2048', None, None
+    assert former.subsystem(former_row(*about)) == former.subsystem(former_row(*about, '{"transport": "tcp"}')) == 'messages, network'
+    assert former.subsystem(former_row(*about, '{"transport": "shm"}')) == 'messages, shared memory'
+    assert former.subsystem(former_row('latency_sensitivity', 'slowdown', 'cg.5us', None, None)) == 'messages, shared memory'    # no parameter
+    assert former.subsystem(former_row('latency_sensitivity', 'flops', 'cg', None, None)) == 'applications'
+    assert former.subsystem(former_row('triad_curve', 'gone', 'plain.L2', None, 'one')) is None
 
 
-def test_a_metric_takes_its_unit_from_the_registry_and_no_other_name():
+@pytest.mark.parametrize('stated, level, threads, transport, subsystem', [
+    ('core', 'memory', 'all', 'shm', 'core'), ('memory', 'L2', 'one', None, 'memory, one thread'), ('memory', 'L2', '4', None, 'memory, all threads'),
+    ('levels', 'L2', 'one', None, 'L2'), ('levels', 'cache', 'all', None, 'L2'), ('levels', 'memory', '1', None, 'memory, one thread'),
+    ('levels', None, None, None, 'memory, all threads'), ('levels', 'application', 'all', None, 'applications'),
+    ('messages', None, None, 'shm', 'messages, shared memory'), ('messages', None, None, 'tcp', 'messages, network'),
+    ('messages, network', None, None, 'shm', 'messages, network')])
+def test_what_a_check_says_is_the_subsystem_or_says_what_decides_it(stated, level, threads, transport, subsystem):
+    assert registry.subsystem('bandwidth', stated, level, threads, transport) == subsystem
+    assert registry.subsystem('cpu_availability', stated, level, threads, transport) == 'CPU availability'      # the registry knows better
+
+
+@pytest.mark.parametrize('row', [{'metric': 'gone', 'subsystem': 'L2'}, {'metric': 'bandwidth', 'subsystem': None},
+                                 {'metric': 'bandwidth', 'subsystem': 'of a newer version'}])
+def test_what_is_not_known_is_in_no_subsystem(row):
+    assert registry.of_row(row) == (None, registry.ABSOLUTE)
+
+
+def test_a_metric_takes_its_unit_from_the_registry_and_no_other_name_or_subsystem():
     assert Metric('latency', 'L1', [1.0]).unit == 'us'
     with pytest.raises(PlumblineError, match="metric 'bandwith' is not in the registry; enter it in src/plumbline/model/registry.py"):
         Metric('bandwith', None, [1.0])
     with pytest.raises(TypeError):
         Metric('bandwidth', None, [1.0], 'GB/s')
+    assert Metric('capacity', 'L2', [1.0], subsystem='L2').subsystem == 'L2'
+    with pytest.raises(PlumblineError, match="metric 'capacity.L2': subsystem 'L 2' is none; give one of core, L1, "):
+        Metric('capacity', 'L2', [1.0], subsystem='L 2')
 
 
 def yielded(pattern):
@@ -67,12 +94,9 @@ def yielded(pattern):
     return {name for path in files for name in re.findall(pattern, path.read_text())}
 
 
-def test_what_the_checks_name_is_entered():
+def test_what_the_checks_name_is_entered_in_units_that_the_schemas_know_and_the_report_scales():
     named = yielded(r"\bMetric\(\s*'(\w+)'") | yielded(r"(?:skip_metric|skip_test)\(f?'(\w+)[.']") - {'all'}
     assert len(named) > 25 and named <= set(registry.METRICS), named - set(registry.METRICS)
-
-
-def test_units_are_those_that_the_schemas_know_and_the_report_scales():
     units = {entry.unit for entry in registry.METRICS.values()}
     result, references = (schemas.validator(name).schema for name in ('result', 'references'))
     assert units == set(result['$defs']['metric']['properties']['unit']['enum']) == set(quantity.SCALES)

@@ -84,32 +84,21 @@ def test_the_command_line_says_where_and_of_which_parameters(site):
                                   'triad_memory.valid_prog_environs=llvm', checks=TRIAD))
     assert {(partition, environ) for _, partition, environ in listed} == {('rome', 'llvm')}
     assert len([name for name, *_ in listed if name.startswith('triad_memory')]) == 1
-
-
-def test_environments_of_the_command_line_replace_those_of_a_mode_and_the_login_node_is_not_measured(site):
+    found = site().reframe('-l', '-t', '^io$', '--system=four:rome', checks=CHECKS)
+    names = set(re.findall(r'^- (\w+)', re.sub('\x1b\\[[0-9;]*m', '', found.out), re.M))
+    assert names == {path.stem for path in (CHECKS / 'io').glob('*.py')}
     listed = cases(site().reframe('-lC', '--mode=daily', '-p', '^llvm$', checks=CHECKS))
     assert {environ for _, _, environ in listed} == {'llvm'} and 'login' not in {partition for _, partition, _ in listed}
 
 
-def test_tags_say_what_is_measured(site):
-    found = site().reframe('-l', '-t', '^io$', '--system=four:rome', checks=CHECKS)
-    names = set(re.findall(r'^- (\w+)', re.sub('\x1b\\[[0-9;]*m', '', found.out), re.M))
-    assert names == {path.stem for path in (CHECKS / 'io').glob('*.py')}
+# --- how long, alone on its nodes, and not in a row -----------------------------------------------------------------
 
-
-# --- how long -----------------------------------------------------------------------------------------------------------
-
-def test_the_time_limit_is_the_sites_and_the_command_lines(site, triad):
+def test_measurements_have_their_node_to_themselves(triad, site):
+    assert {name: '#SBATCH --exclusive' in text for (name, partition, environ), text in scripts(triad).items() if (partition, environ) == ('rome', 'gnu')} == {
+        'native_programs': True, 'likwid_bench': True, 'triad_memory': True}
     place = site(CANNED_TIME='1h')
     runs = scripts(triad), dry_run(place, '--system=four:rome'), dry_run(place, '--system=four:rome', '-S', 'triad_memory.time_limit=25m')
     assert [re.search(r'--time=(\S+)', of(found, 'triad_memory', 'gnu'))[1] for found in runs] == ['0:10:0', '1:0:0', '0:25:0']
-
-
-# --- alone on its nodes, and not in a row ------------------------------------------------------------------------------
-
-def test_measurements_have_their_node_to_themselves(triad):
-    assert {name: '#SBATCH --exclusive' in text for (name, partition, environ), text in scripts(triad).items() if (partition, environ) == ('rome', 'gnu')} == {
-        'native_programs': True, 'likwid_bench': True, 'triad_memory': True}
 
 
 def test_what_reframe_has_can_be_set(site):
@@ -132,7 +121,7 @@ from reframe.core.builtins import run_after
 @rfm.simple_test
 class contained(rfm.RunOnlyRegressionTest, NativeCheck):
     '''Is it as fast in a container?'''
-    program, threads = 'triad', 'one'
+    program, threads, subsystem = 'triad', 'one', 'memory'
     container_platform = 'Singularity'
 
     @run_after('init')

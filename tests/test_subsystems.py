@@ -21,6 +21,9 @@ from plumbline.references import Reference, bounds
 from plumbline.report import page
 from plumbline.rfm import evaluation
 
+#: What references predict that were 1000 in five sessions.
+EXPECTED = {'deviation': 0.02, 'freedom': 9.5, 'measured': dict.fromkeys('abcde', 1000.0)}
+
 FILE = '''
 $accepted:
   '2026-01-01T00:00:00Z': {sessions: [a, b, c, d, e, f], false_alarms: 0.005, metrics: 2, machine: {}}
@@ -66,9 +69,8 @@ def test_what_the_file_predicts_reaches_the_metric(known):
 def _judged(value, width=0.01, expected=True, metric='bandwidth', lower=-0.1, upper=None, again=None):
     processes = [Process(number, 3, None) for number in range(3)]
     samples = np.repeat(value * np.array([1 - width, 1.0, 1 + width]), 3)
-    prediction = {'deviation': 0.02, 'freedom': 9.5, 'measured': dict.fromkeys('abcde', 1000.0)} if expected else None
     case = evaluation.Case(metrics.Metric(metric, 'plain', samples), processes=processes, reference_from='made.yaml',
-                           reference=Reference((1000.0, lower, upper), expected=prediction))
+                           reference=Reference((1000.0, lower, upper), expected=EXPECTED if expected else None))
     return evaluation.judged(case, again=again)
 
 
@@ -94,9 +96,8 @@ def test_the_value_decides_where_a_reference_predicts():
     (504.1, 1008.0, 'UNSTABLE', '712.8 is below 900 MB/s, but its interval 465.5 .. 1092 holds the reference; but within bounds in one of two runs: 504.1, 1008')])
 def test_what_is_out_of_bounds_fails_in_both_runs_or_alone_by_far(first, second, ruling, told):
     values = [first] * 3 + [second] * 3 * (second is not None)
-    prediction = {'deviation': 0.02, 'freedom': 9.5, 'measured': dict.fromkeys('abcde', 1000.0)}
     case = evaluation.Case(metrics.Metric('bandwidth', 'plain', np.repeat(values, 3)), processes=[Process(number, 3, None) for number in range(len(values))],
-                           reference_from='made.yaml', reference=Reference((1000.0, -0.1, None), expected=prediction))
+                           reference_from='made.yaml', reference=Reference((1000.0, -0.1, None), expected=EXPECTED))
     found = evaluation.judged(case, again=3 if second else None)
     assert (found.verdict, found.reason) == (ruling, told)
     assert not found.sees or found.sees >= 1 - min(values) / 1000        # no smaller loss is seen than one that was no FAIL
@@ -107,7 +108,7 @@ def test_what_is_out_of_bounds_fails_in_both_runs_or_alone_by_far(first, second,
     ((850.0, 940.0, 860.0), 'FAIL', 'in 2 of 3 runs'), ((880.0, 960.0, 970.0), 'PASS', 'out of bounds in 1 of 3 runs: 880, 960, 970'),
     ((880.0, 990.0, 880.0, 990.0), 'UNSTABLE', 'in 2 of 4 runs: 880, 990, 880, 990'), ((890.0, 990.0, 970.0), 'PASS', '890, 990, 970')])
 def test_all_runs_of_a_session_are_judged_together(values, ruling, told):
-    found = runs_of(values, Reference((1000.0, -0.1, None), expected={'deviation': 0.02, 'freedom': 9.5, 'measured': dict.fromkeys('abcde', 1000.0)}))
+    found = runs_of(values, Reference((1000.0, -0.1, None), expected=EXPECTED))
     assert found.verdict == ruling and told in found.reason
 
 
@@ -119,12 +120,8 @@ def runs_of(values, reference, metric='bandwidth'):
 
 
 def test_runs_that_are_out_of_bounds_to_either_side_are_no_pass():
-    expected = {'deviation': 0.02, 'freedom': 9.5, 'measured': dict.fromkeys('abcde', 1.0)}
-    found = runs_of((0.89, 1.11), Reference((1.0, -0.1, 0.1), expected=expected), 'split_over_fused')
+    found = runs_of((0.89, 1.11), Reference((1.0, -0.1, 0.1), expected=EXPECTED), 'split_over_fused')
     assert found.verdict == 'UNSTABLE' and 'out of bounds in both runs: 0.89, 1.1' in found.reason
-
-
-def test_a_fail_of_one_run_by_a_bound_that_predicts_nothing_is_no_pass_of_all():
     found = runs_of((800.0, 1000.0, 1000.0, 1000.0, 1000.0), Reference((1000.0, -0.1, None)))
     assert found.verdict == 'UNSTABLE' and found.reason.endswith('but 800 is below 900 MB/s in 1 of 5 runs')
 
@@ -133,9 +130,6 @@ def test_a_second_run_in_another_state_confirms_nothing():
     found = _judged(880.0, again=3)
     assert found.verdict == 'UNSTABLE' and found.reason.endswith('a FAIL if a second run in this state of the machine says so, too')
     assert _judged(850.0, again=3).verdict == 'FAIL'
-
-
-def test_of_a_time_the_bound_is_what_is_slow_and_not_what_cannot_be():
     found = _judged(1110.0, width=0.001, metric='latency', lower=None, upper=0.1)
     assert found.verdict == 'UNSTABLE' and found.reason.endswith('a FAIL if a second run says so, too')
 
@@ -147,6 +141,11 @@ def test_the_bounds_of_one_run():
     assert (value, upper) == (1000.0, None) and lower == pytest.approx(np.exp(-0.02 * far) - 1) and -0.14 < lower < -0.13
     assert bounds.of_one_run([1.5, None, 0.1, 'us'], 'latency', {'deviation': 0.02, 'freedom': 9.5})[2] > 0.13
     assert bounds.of_one_run((1.0, -0.02, 0.3), 'of_limit', {'deviation': 1e-4, 'freedom': 1e6}) == [1.0, -0.02, 0.3]      # improbable beyond all numbers
+    # From 1000 to the bound of 900, and 1.955 times 2 % further, for two runs must see it.
+    summary = uncertainty.Summary(1000.0, 9, 0.0, (999.0, 1001.0))
+    assert verdict.seen_of_expected(summary, (1000.0, -0.1, None), 0.02) == pytest.approx(1 - 0.9 * np.exp(-0.0391))
+    assert verdict.seen_of_expected(summary, (1000.0, None, 0.1), 0.02, rises=True) == pytest.approx(1.1 * np.exp(0.0391) - 1)
+    assert verdict.seen_of_expected(summary, (1000.0, None, 0.1), 0.02) is None
 
 
 @pytest.mark.parametrize('metric, value, ruling', [('of_limit', 1.05, 'PASS'), ('of_limit', 2.4, 'FAIL'), ('of_parts', 1.3, 'PASS')])
@@ -158,14 +157,6 @@ def test_what_no_hardware_gives_is_no_pass(metric, value, ruling):
     assert found.verdict == ruling and ('the most that any hardware gives' in found.reason) == (ruling == 'FAIL')
     case.reference = None
     assert evaluation.judged(case).verdict == 'NO REFERENCE'
-
-
-def test_what_a_prediction_sees():
-    # From 1000 to the bound of 900, and 1.955 times 2 % further, for two runs must see it.
-    summary = uncertainty.Summary(1000.0, 9, 0.0, (999.0, 1001.0))
-    assert verdict.seen_of_expected(summary, (1000.0, -0.1, None), 0.02) == pytest.approx(1 - 0.9 * np.exp(-0.0391))
-    assert verdict.seen_of_expected(summary, (1000.0, None, 0.1), 0.02, rises=True) == pytest.approx(1.1 * np.exp(0.0391) - 1)
-    assert verdict.seen_of_expected(summary, (1000.0, None, 0.1), 0.02) is None
 
 
 @pytest.mark.parametrize('summary', [uncertainty.Summary(float('nan'), 3, 0.1, (1.0, 2.0)), uncertainty.Summary(1.0, 0, 0.1, (1.0, 1.0))])
@@ -225,19 +216,19 @@ def test_what_the_hypervisor_takes_is_not_this_machines(loss, key, share, status
     assert report.Session(_session(0.0, took=[lost | {key: 10 * share}])).exit_status() == (3 if share > 0.1 else 0)
 
 
-def test_nothing_lost_is_a_pass():
-    rows = _session(0.0)
-    assert report.Session(rows).exit_status() == 0
-    told = _terminal(rows)
-    assert re.search('speed +PASS .*\n    judged in 4 of 4 subsystems', told) and 'Probably worse' not in told
-
-
 def test_a_loss_that_nobody_would_act_on_is_no_fail():
     '''A certain one: of counts, say, that never scatter.'''
     rows = _session(0.015, deviation=0.0002, spread=0.0002)
     found = subsystems.judge(lines.verdict_lines(rows)).subsystems
     assert found[0].change == pytest.approx(-0.015) and 0.0196 < found[0].sees < 0.021
     assert report.Session(rows).exit_status() == 0 and report.Session(_session(0.03, deviation=0.0002, spread=0.0002)).exit_status() == 1
+    rows = _session(0.0)
+    assert report.Session(rows).exit_status() == 0
+    told = _terminal(rows)
+    assert re.search('speed +PASS .*\n    judged in 4 of 4 subsystems', told) and 'Probably worse' not in told
+    assert report.Session(_session(-0.2)).exit_status() == 0
+    rows = sample.frame(sample.case('latency', [sample.predicted(variant, -0.1, name='latency', unit='us') for variant in VARIANTS]))
+    assert report.Session(rows).exit_status() == 1
 
 
 @pytest.mark.parametrize('sessions', ['fghij', 'bcde'])
@@ -256,15 +247,12 @@ def test_of_metrics_with_hardly_any_session_in_common_it_is_not_believed_that_th
     known = [Member(name, 0.9, prediction.Prediction(1.0, 0.02, 6.0), 1, dict.fromkeys(its, 1.0)) for name, its in (('a', 'abcd'), ('b', 'efgh'))]
     score = scores({'': known})['']
     assert (score.expected.deviation, score.expected.freedom) == pytest.approx((0.02, 6.0))
-
-
-def test_a_gain_is_no_loss():
-    assert report.Session(_session(-0.2)).exit_status() == 0
-
-
-def test_of_latencies_a_rise_is_the_loss():
-    rows = sample.frame(sample.case('latency', [sample.predicted(variant, -0.1, name='latency', unit='us') for variant in VARIANTS]))
-    assert report.Session(rows).exit_status() == 1
+    rates = [sample.predicted(variant, 0.08) for variant in VARIANTS]
+    shares = [sample.predicted(variant, name='of_limit', unit='1') for variant in VARIANTS]
+    found = subsystems.judge(lines.verdict_lines(sample.frame(sample.case('triad_memory', rates + shares, threads='all'))))
+    assert {one.kind: one.verdict for one in found.subsystems} == {RATES: 'FAIL', SHARES: 'PASS'}
+    rows = sample.frame(sample.case('triad_memory', [sample.metric('bandwidth.x', 1.0, reference=None), sample.metric('of_limit.x', 1.0)]))
+    assert 'Subsystems' not in _terminal(rows) and report.Session(rows).exit_status() == 0
 
 
 def test_a_subsystem_that_could_not_be_judged_is_not_a_pass():
@@ -297,8 +285,9 @@ def test_a_test_that_was_skipped_though_it_has_references_is_not_a_pass(recorded
 
 
 @pytest.mark.parametrize('others, status', [([], 3), ([sample.predicted('v2', name='bandwidth') | {'subject': 'L3', 'name': 'bandwidth.L3.v2'}], 0)])
-def test_a_subsystem_of_which_nothing_was_measured_though_it_has_references_is_not_a_pass(others, status):
-    detail = {'skipped': [{'metric': 'all in L3', 'reason': 'L3 cannot be isolated', 'parts': ['L3'], 'referenced': ['bandwidth.L3', 'gone.L3']}]}
+@pytest.mark.parametrize('said', [{}, {'subsystems': ['L3', None]}])        # or the names do, in an older result
+def test_a_subsystem_of_which_nothing_was_measured_though_it_has_references_is_not_a_pass(others, status, said):
+    detail = {'skipped': [{'metric': 'all in L3', 'reason': 'L3 cannot be isolated', 'parts': ['L3'], 'referenced': ['bandwidth.L3', 'gone.L3'], **said}]}
     rows = sample.frame(sample.case('limits', [sample.predicted('v0')], threads='all', detail=detail), sample.case('triad_curve', others, threads='all'))
     said = report.Session(rows)
     assert said.exit_status() == status and (['L3'] if status else []) == [one.part for one in said.judged.subsystems if one.verdict == 'UNSTABLE']
@@ -322,15 +311,3 @@ def test_what_is_slow_and_noisy_is_not_left_out_of_its_subsystem(slow, spread, s
         assert report.Session(rows).exit_status() == status and told in found.reason
     else:
         assert (found.verdict, report.Session(rows).exit_status()) == ('PASS', 0)
-
-
-def test_shares_and_rates_are_not_mixed():
-    rates = [sample.predicted(variant, 0.08) for variant in VARIANTS]
-    shares = [sample.predicted(variant, name='of_limit', unit='1') for variant in VARIANTS]
-    found = subsystems.judge(lines.verdict_lines(sample.frame(sample.case('triad_memory', rates + shares, threads='all'))))
-    assert {one.kind: one.verdict for one in found.subsystems} == {RATES: 'FAIL', SHARES: 'PASS'}
-
-
-def test_without_references_nothing_is_said_of_subsystems():
-    rows = sample.frame(sample.case('triad_memory', [sample.metric('bandwidth.x', 1.0, reference=None), sample.metric('of_limit.x', 1.0)]))
-    assert 'Subsystems' not in _terminal(rows) and report.Session(rows).exit_status() == 0

@@ -26,6 +26,7 @@ class app_scaling(rfm.RunOnlyRegressionTest, MpiCheck):
     problem for all ranks (strong) or as much for each (weak)?'''
 
     source = 'hager2007, section 3.1, and section 4.2, figures 7 to 10'
+    subsystem = 'applications'
     study = parameter(['triad_weak', 'lbm_strong', 'lbm_weak', 'cg_strong', 'sp_strong', 'md_strong'], type=str)
     over = parameter(['node', 'nodes'], type=str)
     ranks = 'all'

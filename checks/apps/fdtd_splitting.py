@@ -17,6 +17,7 @@ class fdtd_splitting(rfm.RunOnlyRegressionTest, LimitedCheck):
     not rule out that the arrays overlap?'''
 
     source = 'anderson1997, section 3.2.3, table 4'
+    subsystem = 'memory'
     program = 'fdtd'
     samples = 40
     threads = parameter(['one', 'all'], type=str)

@@ -14,6 +14,7 @@ class jacobi_blocking(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What does spatial blocking win where three planes of a stencil do not stay in cache?'''
 
     source = 'the layer condition, which anderson1997, section 3.1.3, states of three columns'
+    subsystem = 'memory'
     program = 'jacobi'
     threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}

@@ -14,6 +14,7 @@ class jacobi_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What does a stencil get of the memory's bandwidth, while three of its planes stay in cache?'''
 
     source = 'the layer condition, which anderson1997, section 3.1.3, states of three columns'
+    subsystem = 'memory'
     program = 'jacobi'
     threads = parameter(['one', 'all'], type=str)
     tags = {'health', 'acceptance'}

@@ -16,6 +16,7 @@ class lbm_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     cost to move and to collide them in loops of their own?'''
 
     source = 'hager2007, section 4: TRATS'
+    subsystem = 'memory'
     program = 'lbm'
     threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}

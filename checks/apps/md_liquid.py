@@ -21,6 +21,7 @@ class md_liquid(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''
 
     source = 'hager2007, section 4: the class of IMD; Lennard-Jones liquid, density 0.8442'
+    subsystem = 'applications'
     program = 'md'
     threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}

@@ -16,6 +16,7 @@ class md_ranks(rfm.RunOnlyRegressionTest, MpiCheck):
     the time is communication?'''
 
     source = 'hager2007, section 4: the class of IMD'
+    subsystem = 'applications'
     program, ranks, transport = 'md', 'all', 'shm'
     counts_messages = False
     tags = {'acceptance'}

@@ -14,6 +14,7 @@ class ninepoint_padding(rfm.RunOnlyRegressionTest, NativeCheck):
     '''How much faster is a finite-difference kernel when its six arrays are padded, so that they do not lie on each other in the cache?'''
 
     source = 'anderson1997, section 3.1.3 and figure 2: 311 Mflop/s against 156'
+    subsystem = 'memory'
     program = 'ninepoint'
     threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}

@@ -18,6 +18,7 @@ class planewave_bands(rfm.RunOnlyRegressionTest, NativeCheck):
     '''
 
     source = 'hager2007, section 4: the class of EXX and Oak3D'
+    subsystem = 'applications'
     program = 'planewave'
     threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}

@@ -13,6 +13,7 @@ class planewave_ranks(rfm.RunOnlyRegressionTest, MpiCheck):
     and the sums of its products?'''
 
     source = 'hager2007, section 4: the class of EXX and Oak3D'
+    subsystem = 'applications'
     program, ranks, transport = 'planewave', 'all', 'shm'
     counts_messages = False
     tags = {'acceptance'}

@@ -19,6 +19,7 @@ class redundancy(rfm.RunOnlyRegressionTest, NativeCheck):
     '''Is the faster execution rate the faster program?  Relative execution rate = speed-up x redundancy.'''
 
     source = 'arsc2002, first article, equation 1'
+    subsystem = 'core'
     program = 'trapezoid'
     threads = 'one'
     tags = {'upgrade', 'acceptance'}

@@ -12,6 +12,7 @@ class compiler_options(rfm.RunOnlyRegressionTest, NativeCheck):
     '''What do the Fortran flags of this site lose against other sets of options of the same compiler, and which of those give a wrong result?'''
 
     source = 'anderson1997, section 4, tables 8 and 9: the NAS kernels'
+    subsystem = 'core'
     NEEDS = '+openmp +fortran -spack'
     kernel = parameter(['mxm', 'cfft2d', 'cholsky', 'btrix', 'gmtry', 'emit', 'vpenta'], type=str)
     threads = 'one'

@@ -29,6 +29,7 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
     than the others; what is left of one core's clock when all of them work; and is that the clock that the processor promises?'''
 
     source = 'cache line handed to and fro; dependent additions'
+    subsystem = 'core'
     samples = 40
     processes = 1       # a matrix is one measurement
     program = 'cores'

@@ -21,6 +21,7 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
     cores work; and what does the BLAS make of them?'''
 
     source = "hager2004, section 3.1; HPC Challenge's StarDGEMM (Luszczek et al. 2005)"
+    subsystem = 'core'
     samples = 25
     program = 'flops'
     threads = 'all'

@@ -13,6 +13,7 @@ class capacity(rfm.RunOnlyRegressionTest, NativeCheck):
     '''
 
     source = 'pointer chase over the working set; the topology as the upper bound of each level'
+    subsystem = 'levels'
     program = 'capacity'
     processes = 1
     threads = 'all'
@@ -39,11 +40,11 @@ class capacity(rfm.RunOnlyRegressionTest, NativeCheck):
             self.skip_test(reason, 'capacity')
         for level, found in caches.found(self.measurements, claimed, self.plumbline.of_machine).items():
             if not found.samples.size:
-                self.skip_metric(f'capacity.{level}', found.reason, symptom='noise')
+                self.skip_metric(f'capacity.{level}', found.reason, symptom='noise', subsystem=level)
                 self.note(f'{level}: {found.reason}: at most {quantity.size(found.ours)} of {quantity.size(found.claim)} are ours', 'caches')
                 continue
             low, high = map(quantity.size, found.interval)
             part = 'all' if found.is_whole or found.is_larger else f'{quantity.size(found.ours)} ({low} to {high})'
             more = f': it is larger than the topology says, {low} to {high}' if found.is_larger else ''
             self.note(f'{level}: {part} of {quantity.size(found.claim)} are ours{more}', 'caches' if more or not found.is_whole else None)
-            yield metrics.Metric('capacity', level, found.samples)
+            yield metrics.Metric('capacity', level, found.samples, subsystem=level)

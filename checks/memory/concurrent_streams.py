@@ -15,6 +15,7 @@ class concurrent_streams(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''How many streams does each thread read at once before the hardware prefetcher gives up?'''
 
     source = 'anderson1997, sections 3.2.1 and 3.2.3: six stream buffers'
+    subsystem = 'memory'
     program = 'concurrent'
     threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}

@@ -19,6 +19,7 @@ class gather_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What do gather and scatter get of the memory's bandwidth, and do the processor's instructions for them, prefetches or sorted indices help?'''
 
     source = 'anderson1997, section 3.3.2, table 5; index sets as in Spatter'
+    subsystem = 'memory'
     samples = 20
     program = 'gather'
     threads = parameter(['one', 'all'], type=str)

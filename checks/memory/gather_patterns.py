@@ -27,6 +27,7 @@ class gather_patterns(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''How fast are the gathers and scatters of an application, given as a pattern file of Spatter's?'''
 
     source = 'Spatter (github.com/hpcgarage/spatter): kernels, patterns and bandwidth as it defines them'
+    subsystem = 'memory'
     samples = 20
     program = 'gather_patterns'
     threads = parameter(['one', 'all'], type=str)

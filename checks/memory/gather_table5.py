@@ -9,6 +9,7 @@ class gather_table5(rfm.RunOnlyRegressionTest, NativeCheck):
     '''How fast are 1000 elements at random places of 100000 gathered and scattered, when their lines are in cache?'''
 
     source = 'anderson1997, section 3.3.2, table 5'
+    subsystem = 'memory'
     samples = 100
     program = 'gather'
     threads = 'one'

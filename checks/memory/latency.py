@@ -17,6 +17,7 @@ PREDICTED = {('L1', 'base'), ('L1', 'huge'), ('L2', 'huge')}
 
 class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
     source = 'byna2003, section 3: latency and page size in the model of memory cost; anderson1997, table 1: in cycles and operations'
+    subsystem = 'latency'
     program = 'chase'
     threads = 'one'
     pages = parameter(['huge', 'base'], type=str)

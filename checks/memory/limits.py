@@ -18,6 +18,7 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What is the most that each level of the memory hierarchy gives, and is that what the datasheet promises?'''
 
     source = 'hager2004, section 3.1: limits from the hardware, write-allocate counted as traffic'
+    subsystem = 'levels'
     samples = 30
     program = 'limits'
     threads = parameter(['one', 'all'], type=str)
@@ -44,7 +45,7 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
                 about = self.of_memory(promised['memory'], file, peak, np.median(rates) / peak) if level == 'memory' else {}
                 yield metrics.Metric('of_peak', level, rates / peak, limit=peak, record=best, **about)
             else:
-                self.skip_metric(f'of_peak.{level}', datasheet.unknown(promised, level, self.threads, file, clock))
+                self.skip_metric(f'of_peak.{level}', datasheet.unknown(promised, level, self.threads, file, clock), subsystem=level)
 
         yield metrics.of_steady(self.measurements)
 

@@ -10,6 +10,7 @@ class motion_levels(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''How fast are data filled, loaded, updated and copied in each level, and what do non-temporal stores and software prefetch change?'''
 
     source = 'anderson1997, tables 3 and 5'
+    subsystem = 'levels'
     program = 'motion'
     motion = parameter(['fill', 'load', 'update', 'copy'], type=str)
     threads = parameter(['one', 'all'], type=str)

@@ -10,6 +10,7 @@ class motion_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''How fast are data filled, loaded and copied in memory, and what do stores that bypass the caches gain?'''
 
     source = 'anderson1997, tables 3 and 5'
+    subsystem = 'memory'
     program = 'motion'
     threads = parameter(['one', 'all'], type=str)
     tags = {'health', 'acceptance'}

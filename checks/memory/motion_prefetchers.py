@@ -14,6 +14,7 @@ class motion_prefetchers(rfm.RunOnlyRegressionTest, NativeCheck):
     '''What do the hardware prefetchers gain, and does software prefetch replace them?'''
 
     source = 'anderson1997, section 3.2.2, table 3: streams on and off'
+    subsystem = 'memory'
     samples = 10
     program = 'motion'
     threads = parameter(['one', 'all'], type=str)

@@ -21,6 +21,7 @@ class node_speed(rfm.RunOnlyRegressionTest, NativeCheck):
     '''
 
     source = 'hager2004, table 2, over time'
+    subsystem = 'levels'
     samples = 10
     processes = 1       # one long look: a node that slows down does so after a while
     program = 'triad'

@@ -10,6 +10,7 @@ class spmv_cg(rfm.RunOnlyRegressionTest, NativeCheck):
     '''How fast is the sparse matrix-vector product of CG, and what do prefetching and another storage scheme gain?'''
 
     source = 'anderson1997, section 3.3.3, table 7'
+    subsystem = 'memory'
     program = 'spmv'
     threads = parameter(['one', 'all'], type=str)
     tags = {'upgrade', 'acceptance'}

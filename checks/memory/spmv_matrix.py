@@ -13,6 +13,7 @@ class spmv_matrix(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''How fast is the product with a matrix of the site's own?'''
 
     source = "anderson1997, section 3.3.3, table 7; the matrix is the site's"
+    subsystem = 'memory'
     program = 'spmv'
     threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}

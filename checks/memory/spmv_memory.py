@@ -15,6 +15,7 @@ class spmv_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     (banded), and when it does not (random; sparse: 7 nonzeros in a row)?'''
 
     source = 'anderson1997, section 3.3.3, table 7; beyond the caches'
+    subsystem = 'memory'
     program = 'spmv'
     threads = parameter(['one', 'all'], type=str)
     columns = parameter(list(NONZER), type=str)

@@ -11,6 +11,7 @@ class strided_copy(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What is left of the memory's bandwidth when a copy reads or writes every k-th element only?'''
 
     source = 'anderson1997, section 3.3.2, figure 3 and table 5'
+    subsystem = 'memory'
     samples = 10
     program = 'strided'
     threads = parameter(['one', 'all'], type=str)

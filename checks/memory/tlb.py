@@ -24,6 +24,7 @@ class tlb(rfm.RunOnlyRegressionTest, NativeCheck):
     '''How many pages do the TLBs of each level hold, what does a miss cost, and which page size is in force, whatever was asked for?'''
 
     source = 'byna2003, section 3: the model needs page size and entries; probe after Saavedra and Smith 1995'
+    subsystem = 'latency'
     samples = 20
     processes = 1
     program = 'chase'

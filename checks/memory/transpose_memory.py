@@ -18,6 +18,7 @@ class transpose_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What does each way of transposing a matrix get of the memory's bandwidth?'''
 
     source = 'anderson1997, section 3.3.3; byna2003, section 3'
+    subsystem = 'memory'
     program = 'transpose'
     threads = parameter(['one', 'all'], type=str)
     place = parameter(['out', 'in'], type=str)

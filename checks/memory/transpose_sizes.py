@@ -15,6 +15,7 @@ class transpose_sizes(rfm.RunOnlyRegressionTest, LimitedCheck):
     without lines that wait in a cache?'''
 
     source = 'anderson1997, section 3.3.3; byna2003, sections 3 and 6'
+    subsystem = 'levels'
     samples = 15
     program = 'transpose'
     threads = parameter(['one', 'all'], type=str)
@@ -34,13 +35,14 @@ class transpose_sizes(rfm.RunOnlyRegressionTest, LimitedCheck):
         below = dict(zip(levels[1:], levels))
         sizes, skipped = self.working_sets(self.cpus)
         for level, reason in skipped.items():
-            self.skip_metric(f'all in {level}', reason, [level])
+            self.skip_metric(f'all in {level}', reason, [level], subsystem=level)
         for level, size in sizes.items():
             if level != 'memory':
                 power = 2**(math.isqrt(size // 16).bit_length() - 1)
                 lower = below.get(level)
                 if lower and 16 * (power - 1)**2 <= topology.capacity(processor, lower, self.cpus):
-                    self.skip_metric(f'all in {level}', f'{power} is the largest power of two whose matrices fit, and {lower} may hold them', [level])
+                    self.skip_metric(f'all in {level}', f'{power} is the largest power of two whose matrices fit, and {lower} may hold them',
+                                     [level], subsystem=level)
                 else:
                     yield level, power
             else:
@@ -64,4 +66,4 @@ class transpose_sizes(rfm.RunOnlyRegressionTest, LimitedCheck):
         beside = np.mean([paired.value for _, paired in (below, above)])
         yield from metrics.of_machine(paired, subject)
         yield metrics.bandwidth(record, subject, paired.limit)
-        yield metrics.Metric('power_of_two', subject, paired.samples / beside)
+        yield metrics.Metric('power_of_two', subject, paired.samples / beside, subsystem=record['level'])

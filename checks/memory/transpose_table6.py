@@ -10,6 +10,7 @@ class transpose_table6(rfm.RunOnlyRegressionTest, NativeCheck):
     caches, and the library's, on the source's matrix?'''
 
     source = 'anderson1997, table 6: 439/100 and 544/100 on a T3E-900'
+    subsystem = 'memory'
     program = 'transpose'
     threads = 'one'
     tags = {'upgrade', 'acceptance'}

@@ -22,6 +22,7 @@ class triad_alignment(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''
 
     source = 'hager2007, section 3.1, figure 4'
+    subsystem = 'memory'
     program = 'triad'
     threads = 'all'
     tags = {'acceptance'}

@@ -19,6 +19,7 @@ class triad_allocation(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''
 
     source = 'hager2004, section 3.1, figure 2'
+    subsystem = 'levels'
     program = 'triad'
     threads = 'one'
     tags = {'acceptance'}
@@ -29,7 +30,7 @@ class triad_allocation(rfm.RunOnlyRegressionTest, LimitedCheck):
     def options(self):
         in_cache = {level: size for level, size in self.every_level(32).items() if level != 'memory'}
         for level in [level for level, size in in_cache.items() if size > STATIC_MAX]:
-            self.skip_metric(f'all in {level}', f'static arrays hold {STATIC_MAX} elements', [level])
+            self.skip_metric(f'all in {level}', f'static arrays hold {STATIC_MAX} elements', [level], subsystem=level)
             del in_cache[level]
         ways = ['malloc', 'dynamic', 'static']
         if 'fortran' in self.current_environ.features:

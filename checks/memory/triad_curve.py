@@ -11,6 +11,7 @@ class triad_curve(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''How does the triad's bandwidth fall from cache level to cache level, and what do non-temporal stores change?'''
 
     source = 'hager2004, section 3, figures 1, 2 and 6'
+    subsystem = 'levels'
     samples = 30
     program = 'triad'
     threads = parameter(['one', 'all'], type=str)
@@ -36,4 +37,4 @@ class triad_curve(rfm.RunOnlyRegressionTest, LimitedCheck):
                 yield from self.limited(group, lambda record: f"{record['variant']}.{record['level']}")
             curve |= {record['size']: record for record in metrics.kernels(group) if record['variant'] == 'plain'}
         if self.threads == 'one':       # of all threads the short ones scatter with the barrier
-            yield from metrics.of_flanks({size: records.rate(record, 'bytes') for size, record in curve.items()}, 'plain', curve)
+            yield from metrics.of_flanks({size: records.rate(record, 'bytes') for size, record in curve.items()}, 'plain', curve, 'memory')

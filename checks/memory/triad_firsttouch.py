@@ -13,6 +13,7 @@ class triad_firsttouch(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''
 
     source = 'hager2004, section 4, table 2'
+    subsystem = 'memory'
     program = 'triad'
     threads = 'all'
     tags = {'upgrade', 'acceptance'}

@@ -10,6 +10,7 @@ class triad_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What does each way of writing the vector triad get of the memory's bandwidth?'''
 
     source = 'hager2004, section 3.2, figure 4'
+    subsystem = 'memory'
     samples = 30
     program = 'triad'
     threads = parameter(['one', 'all'], type=str)

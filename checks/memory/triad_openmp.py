@@ -18,6 +18,7 @@ class triad_openmp(rfm.RunOnlyRegressionTest, NativeCheck):
     '''
 
     source = 'hager2004, section 4, figure 6'
+    subsystem = 'memory'
     samples = 30
     program = 'triad'
     threads = 'all'
@@ -33,7 +34,7 @@ class triad_openmp(rfm.RunOnlyRegressionTest, NativeCheck):
     def options(self):
         sizes, skipped = self.working_sets(self.all_cpus)
         for level, reason in skipped.items():
-            self.skip_metric(f'all in {level}', reason, [level])
+            self.skip_metric(f'all in {level}', reason, [level], subsystem=level)
         #: Length -> the level in which the arrays live that all threads have a part of.
         self.lengths = {size // 32: level for level, size in sizes.items()}
         counts = topology.thread_counts(self.all_cpus, self.current_partition.processor)
@@ -51,7 +52,7 @@ class triad_openmp(rfm.RunOnlyRegressionTest, NativeCheck):
                     yield metrics.latency(records.per_pass(record), f'region.{threads}', record)
                 elif n in self.lengths:
                     yield metrics.Metric('speedup', f'openmp.{threads}.{self.lengths[n]}', limits.paired_ratio(record, serial, 'bytes'),
-                                         record=record, unjudged=self.disturbed() if threads > 1 else None)
+                                         record=record, unjudged=self.disturbed() if threads > 1 else None, subsystem=self.lengths[n])
         if len(self.all_cpus) == 1:
             self.note('one CPU: what more threads win or lose is not measured')
             return

@@ -17,6 +17,7 @@ class triad_preload(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''
 
     source = 'hager2004, section 3.2, figure 4'
+    subsystem = 'memory'
     program = 'triad'
     threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}

@@ -15,6 +15,7 @@ class triad_scaling(rfm.RunOnlyRegressionTest, NativeCheck):
     '''
 
     source = 'hager2004, section 4, table 2 and figure 6; hager2007, section 3.1'
+    subsystem = 'levels'
     samples = 60
     program = 'triad'
     threads = 'all'

@@ -15,6 +15,7 @@ class triad_simd(rfm.RunOnlyRegressionTest, NativeCheck):
     '''
 
     source = 'hager2004, section 3.2, figure 3'
+    subsystem = 'levels'
     samples = 30
     program = 'triad'
     threads = 'one'

@@ -30,6 +30,7 @@ class triad_traffic(rfm.RunOnlyRegressionTest, NativeCheck):
     '''Do the counters of the memory controllers see the traffic that the model says?'''
 
     source = 'hager2004, section 3.1: write-allocate, 5/4 of the application bytes'
+    subsystem = 'memory'
     samples = 10
     processes = 1       # a counted run for each group of counters
     program = 'triad'

@@ -29,6 +29,7 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
     '''
 
     source = 'hager2004, section 4: the vector triad, by a part of the node at a time'
+    subsystem = 'levels'
     program = 'triad'
     threads = 'all'
     of = parameter(list(PARTS), type=str)
@@ -93,7 +94,7 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
         # The part that is slowest in most rounds: the slowest of each round would be another one each time, by chance, and of many parts lower.
         usual = np.median([shares for (one, _), shares in self.by_round.items() if one == level], axis=0)
         if np.isnan(usual).all():
-            self.skip_metric(f'of_median.{level}', 'the cores are of several kinds, and none has two parts')
+            self.skip_metric(f'of_median.{level}', 'the cores are of several kinds, and none has two parts', subsystem=level)
         else:
             worst = int(np.nanargmin(usual))
             share = self.by_round[level, of_parts[0]['process']][worst]
@@ -101,10 +102,10 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
             slow = [number for number in np.argsort(usual) if number != worst and usual[number] < PARTS[self.of][2]]
             others = ', '.join(f'{names[number]} ({usual[number]:.2f})' for number in slow)
             beside = next((told for record, told in zip(of_parts, probes.beside_others(of_parts)) if record['cpus'] == self.parts[worst]), None)
-            yield metrics.Metric('of_median', level, np.array([min(1.0, share)]),
+            yield metrics.Metric('of_median', level, np.array([min(1.0, share)]), subsystem=level,
                                  doubt=self.others(beside, share), explains=metrics.TWO_ON_A_CORE,
                                  remark=f'the slowest has {names[worst]}' + (f'; below the floor, too: {others}' if others else ''))
-        yield metrics.Metric('bandwidth', level, np.array([np.median([records.median_rate(record) for record in of_parts])]))
+        yield metrics.Metric('bandwidth', level, np.array([np.median([records.median_rate(record) for record in of_parts])]), subsystem=level)
 
     def others(self, beside, share):
         '''Why a part need not be what is slow, or None.

@@ -25,6 +25,7 @@ class datatype_transpose(rfm.RunOnlyRegressionTest, MpiCheck):
     how much of it does the packing library save?'''
 
     source = 'byna2003, sections 3, 4 and 6'
+    subsystem = 'messages'
     program = 'datatype'
     preload = 'pack'
     samples = 15
@@ -76,6 +77,7 @@ class datatype_tlb(rfm.RunOnlyRegressionTest, MpiCheck):
     '''
 
     source = 'byna2003, sections 5.2 and 5.3'
+    subsystem = 'messages'
     program = 'datatype'
     preload = 'pack'
     samples = 30

@@ -20,6 +20,7 @@ class latency_sensitivity(rfm.RunOnlyRegressionTest, MpiCheck):
     communication, and how much slower do they get, when libplumbline_latency adds 1 to 25 us to every message?'''
 
     source = 'anderson1997, section 5.3, tables 12 and 13; latency as in Martin et al. 1997'
+    subsystem = 'messages'
     application = parameter(['cg', 'sp'], type=str)
 
     #: Of the CPUs, one in so many has a rank: the source has tables over the number of processes.
@@ -54,7 +55,7 @@ class latency_sensitivity(rfm.RunOnlyRegressionTest, MpiCheck):
         for latency, record in study.items():
             yield metrics.Metric('communication', f'{self.program}.{latency}us', sensitivity.share_of_communication(record), record=record)
             if not latency:
-                yield metrics.flops(record, self.program)
+                yield metrics.flops(record, self.program, 'applications')
             else:
                 yield metrics.Metric('slowdown', f'{self.program}.{latency}us', sensitivity.slowdown(study, latency))
         for cost in COSTS:

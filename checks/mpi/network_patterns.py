@@ -23,6 +23,7 @@ class network_patterns(rfm.RunOnlyRegressionTest, MpiCheck):
     '''
 
     source = 'effective bisection bandwidth: T. Hoefler, T. Schneider, A. Lumsdaine, Multistage switches are not crossbars, Cluster 2008'
+    subsystem = 'messages, network'
     tags = {'acceptance'}
     program = 'patterns'
     ranks = 1

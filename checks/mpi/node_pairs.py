@@ -14,6 +14,7 @@ class node_pairs(rfm.RunOnlyRegressionTest, MpiCheck):
     '''Which nodes, and which links, are slower than the others: messages between all pairs of nodes, in rounds in which no node is in two pairs?'''
 
     tags = {'acceptance'}
+    subsystem = 'messages, network'
     program = 'pairs'
     samples = 10
     processes = 1

@@ -9,6 +9,10 @@ from plumbline.mpi.check import MpiCheck
 from plumbline.rfm.variables import Whole
 
 
+#: Bytes: such a message takes longer than a protocol needs to ask its receiver first (rendezvous), so that none may cost it much.
+LONG = 65536
+
+
 def compact(size):
     '''``64KiB``.'''
     return text_of(size).replace(' ', '')
@@ -16,6 +20,7 @@ def compact(size):
 
 class Curve(MpiCheck):
     source = 'hager2007, section 3.2, figures 5 and 6'
+    subsystem = 'messages'
     program = 'pingpong'
     samples = 10
 
@@ -27,17 +32,21 @@ class Curve(MpiCheck):
         return ['--variants', self.variants, '--size', ','.join(map(str, sizes)), '--min-time', '0.002']
 
     def steadiness(self, variant, subject):
-        '''Dips and collapses of the curve, by size and factor; the metric is the worst of them, in the state of its size.'''
+        '''Dips and collapses of the curve, by size and factor; the metric is the worst of them, in the state of its size, and in shared memory
+        that of long messages, too.'''
         of_size = model.cases(self.measurements, variant)
-        found = model.curve(self.measurements, variant)
-        ratios = model.of_halves(found, {size: record['state'] for size, record in of_size.items()})
+        found, met = model.curve(self.measurements, variant), model.states_of(of_size)
+        ratios = model.of_halves(found, met)
         for size, ratio in model.falls(found, ratios).items():
             self.note(f'{variant}: the bandwidth falls to {ratio:.2f} of itself from messages of {text_of(size // 2)} to {text_of(size)}')
         if apart := sorted(model.of_halves(found).keys() - ratios):
             self.note(f"{variant}: messages of {', '.join(map(text_of, apart))} and those of half the size met different states of the machine, "
                       'and are not held against each other')
-        worst = min(ratios, key=lambda size: np.median(ratios[size]))
-        return metrics.Metric('of_halves', subject, ratios[worst], remark=f'at {text_of(worst)}', record=of_size[worst])
+        long = model.of_halves({size: times for size, times in found.items() if size >= LONG // 2}, met) if self.transport == 'shm' else {}
+        for part, about in ((ratios, subject), (long, f'{variant}.long.shm')):
+            if part:
+                worst = min(part, key=lambda size: np.median(part[size]))
+                yield metrics.Metric('of_halves', about, part[worst], remark=f'at {text_of(worst)}', record=of_size[worst])
 
 
 @rfm.simple_test
@@ -65,7 +74,7 @@ class pingpong(rfm.RunOnlyRegressionTest, Curve):
             self.note(f"{variant}: {amount(per_second(line.bandwidth, 1), 'MB/s')} for messages without end, residuals of the fit up to "
                       f'{percent(line.worst, 0)}')
             yield metrics.bandwidth(longest, f'{variant}.{self.transport}')
-            yield self.steadiness(variant, f'{variant}.{self.transport}')
+            yield from self.steadiness(variant, f'{variant}.{self.transport}')
             if variant == 'swapped':
                 yield from self.along(of_size)
         self.say_where_it_switches(curves['swapped'])
@@ -109,6 +118,7 @@ class pingpong_nodes(rfm.RunOnlyRegressionTest, Curve):
     messages become slow?'''
 
     tags = {'acceptance', 'health'}
+    subsystem = 'messages, network'
     variants = 'standard'
     largest = 4 * 2**20
     ranks = 1
@@ -120,7 +130,7 @@ class pingpong_nodes(rfm.RunOnlyRegressionTest, Curve):
         subject, least = f'{self.transport}.nodes', min(found)
         yield metrics.latency(found[least], subject, of_size[least])
         yield metrics.bandwidth(of_size[max(found)], subject)
-        yield self.steadiness('standard', subject)
+        yield from self.steadiness('standard', subject)
 
 
 @rfm.simple_test

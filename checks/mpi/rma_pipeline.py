@@ -14,6 +14,7 @@ from plumbline.rfm.variables import Whole, Wholes
 
 class Pipeline(MpiCheck):
     source = 'anderson1997, figure 4 and table 10'
+    subsystem = 'messages'
     samples = 10
     transport = parameter(['shm', 'tcp'], type=str)
 
@@ -60,6 +61,7 @@ class rma_array(rfm.RunOnlyRegressionTest, MpiCheck):
     once: in batches, and with a new get for every one that has come?'''
 
     source = 'anderson1997, figure 4'
+    subsystem = 'messages'
     samples = 10
     tags = {'acceptance'}
     program = 'rma'
@@ -91,6 +93,7 @@ class rma_target(rfm.RunOnlyRegressionTest, MpiCheck):
     MPI? And what do gets cost of what the target has just written, where those of old data read the origin's own cache?'''
 
     source = 'anderson1997, figure 4 and table 10'
+    subsystem = 'messages'
     tags = {'acceptance'}
     program = 'rma'
     samples = 10

@@ -38,6 +38,7 @@ class hpl(rfm.RunOnlyRegressionTest, Linpack):
     '''What does the High-Performance Linpack reach on all cores of a node?'''
 
     source = 'Petitet et al., HPL'
+    subsystem = 'core'
     product, text, file = 'hpl', of_hpl, 'HPL.dat'
 
 

@@ -11,6 +11,7 @@ class osu(rfm.RunOnlyRegressionTest, NamedMpiCheck):
     '''What do the OSU micro-benchmarks say of messages in a node: two processes, and collectives of all?'''
 
     source = 'OSU micro-benchmarks; hager2007, section 3.2'
+    subsystem = 'messages'
     product, transport = 'osu', 'shm'
     benchmark = parameter(list(text.PROGRAMS), type=str)
 

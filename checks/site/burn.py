@@ -30,6 +30,9 @@ MARGIN = 15
 VIRTUAL = 'a virtual machine, whose cores may change their places at any time'
 OF_THE_HOST = ('memory', 'message')
 
+#: Phase -> the subsystem that it tells of.
+TELLS_OF = {'dgemm': 'core', 'fma': 'core', 'memory': 'memory', 'cache': 'L2', 'message': 'messages, shared memory'}
+
 
 @rfm.simple_test
 class burn(rfm.RunOnlyRegressionTest, Judging):
@@ -40,6 +43,7 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
     '''
 
     source = 'own kernels, every result compared bit for bit; Theil 1950 for the drift'
+    subsystem = 'memory'
     NEEDS = '+openmp'
     threads = 'all'
     tags = {'burn'}
@@ -174,7 +178,7 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
                 yield from self.of_phase(phase, of_phase, found.starts[-1]['cpus'])
             else:
                 why = 'one thread has no partner' if len(self.all_cpus) == 1 else 'no round came to it: give more minutes'
-                self.skip_metric(f'all of {phase}', why, [phase])
+                self.skip_metric(f'all of {phase}', why, [phase], subsystem=TELLS_OF[phase])
 
     def tell(self, found):
         '''What people should know of it.'''
@@ -203,24 +207,28 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
         rates, done = [record['rate']['total'] for record in found], [record['done'] for record in found]
         clocks = [record['clock']['median'] for record in found if record['clock']]
         given = contention.too_little(self.measured_by.plumbline.contention or (), contention.ENOUGH)
+        part = TELLS_OF[phase]
         moves = VIRTUAL if self.plumbline.of_machine.get('virtual') == 'yes' else None
         unjudged = f'the threads had the CPUs for {given:.2f} of the time' if given is not None else None
-        yield metrics.Metric('flops' if found[0]['unit'] == 'Mflop/s' else 'bandwidth', phase, model.blocks(rates, model.MOST_POINTS))
+        yield metrics.Metric('flops' if found[0]['unit'] == 'Mflop/s' else 'bandwidth', phase, model.blocks(rates, model.MOST_POINTS),
+                             subsystem=part)
         if clocks:
             yield metrics.Metric('clock', phase, model.blocks(clocks, model.MOST_POINTS))
         if len(found) < model.LEAST_ROUNDS:
             for metric in (f'drift.{phase}', f'of_start.{phase}'):
-                self.skip_metric(metric, f"{quantity.several(len(found), 'round')}: {model.LEAST_ROUNDS} at least say whether the rate holds")
+                self.skip_metric(metric, f"{quantity.several(len(found), 'round')}: {model.LEAST_ROUNDS} at least say whether the rate holds",
+                                 subsystem=part)
         else:
             why = unjudged or (moves if phase in OF_THE_HOST else None)
             remark = f'of the clock {np.median(model.of_start(clocks)):.3f} is left' if len(clocks) == len(found) else None
-            yield metrics.Metric('drift', phase, model.drift(done, rates), unjudged=why, remark=remark)
-            yield metrics.Metric('of_start', phase, model.of_start(rates), unjudged=why, remark=remark)
+            yield metrics.Metric('drift', phase, model.drift(done, rates), unjudged=why, remark=remark, subsystem=part)
+            yield metrics.Metric('of_start', phase, model.of_start(rates), unjudged=why, remark=remark, subsystem=part)
         if phase != 'message':      # its threads wait for each other
             slow = model.slowest(found, cpus, self.plumbline.of_machine.get('core_kinds', ()))
             if slow is None:
-                self.skip_metric(f'of_median.{phase}', f'{len(cpus)} cores cannot be ranked: {model.LEAST_THREADS} of a kind at least')
+                self.skip_metric(f'of_median.{phase}', f'{len(cpus)} cores cannot be ranked: {model.LEAST_THREADS} of a kind at least',
+                                 subsystem=part)
             else:
                 cpu, shares = slow
                 yield metrics.Metric('of_median', phase, np.minimum(1.0, model.blocks(shares, model.MOST_POINTS)), unjudged=unjudged or moves,
-                                     remark=f'the slowest is CPU {cpu}')
+                                     remark=f'the slowest is CPU {cpu}', subsystem=part)

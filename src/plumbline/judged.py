@@ -43,7 +43,7 @@ class Judged(Judging):
     threads = 'all'
 
     #: What it tells of: all that an application uses, or ``memory``, ``L1`` to ``L3``: by it its metrics are pooled and scored.
-    level = 'application'
+    subsystem, level = 'levels', 'application'
 
     def extracted(self, metric, subject, pattern, unit):
         '''A number in the output of a run.
@@ -141,12 +141,14 @@ def _elapsed(run, times):
     return end - begin
 
 
-def measured(metric, subject, value, unit):
+def measured(metric, subject, value, unit, subsystem=None):
     '''A number in a unit as a metric in that of the registry.
+
+    :arg subsystem: as of :class:`metrics.Metric`.
 
     :raises PlumblineError: if the unit is not one of the metric.
     '''
-    return metrics.Metric(metric, subject, np.array([value * _factor(metric, unit)]))
+    return metrics.Metric(metric, subject, np.array([value * _factor(metric, unit)]), subsystem=subsystem)
 
 
 def _factor(metric, unit):

@@ -12,6 +12,8 @@ from plumbline.rfm.limited import LimitedCheck
 class Story:
     '''What the canned checks have in common.'''
 
+    subsystem = 'memory'
+
     def options(self):
         return ['--story', self.story, '--size', self.elements('memory', 32)]
 

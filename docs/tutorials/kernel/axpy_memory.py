@@ -16,7 +16,7 @@ class site_programs(kernel_programs):
 class axpy_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     '''What does our own loop get of the memory's bandwidth?'''
 
-    program, threads = 'axpy', 'all'
+    program, threads, subsystem = 'axpy', 'all', 'memory'
     own_programs = fixture(site_programs, scope='environment')
 
     def options(self):

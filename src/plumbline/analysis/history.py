@@ -16,7 +16,7 @@ from plumbline.store import archive
 
 #: What tells a metric from session to session, and what the last of its rows says of it.
 _KEY = ['partition', 'environ', 'case', 'name']
-_ABOUT = ['check', 'parameters', 'metric', 'subject', 'unit', 'level', 'threads']
+_ABOUT = ['metric', 'unit', 'subsystem']
 _COLUMNS = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'display_name', 'run', 'result', 'name', *_ABOUT, 'value', 'n', 'spread',
             'interval_low', 'interval_high', 'state', 'states', 'working_set', 'verdict', 'foreign']
 
@@ -69,13 +69,15 @@ class Series:
 class Course:
     '''A subsystem's rates and times, or its shares and ratios, session after session.
 
-    :attr name: of the subsystem, and of what tests where others of its metrics have a course of their own, and on what node where nodes differ.
+    :attr subsystem: which one.
+    :attr name: of it, and of what tests where others of its metrics have a course of their own, and on what node where nodes differ.
     :attr kind: :data:`subsystems.RATES` or ``SHARES``.
     :attr metrics: their number.
     :attr sessions: names, in order of time; :attr values: shape (n,), 1 in the middle, a loss below; :attr shares: of each session how
         much of the metrics it has, by weight.
     :attr accepted: the sessions that the references of most of its metrics are from.
     '''
+    subsystem: str
     name: str
     kind: str
     metrics: int
@@ -212,9 +214,9 @@ def _judged(files, node, environment, names):
 
 def _counted(frame):
     found: dict[str, dict[str, Counter]] = {}
-    alike = frame.group_by('session', 'check', 'metric', pl.col('foreign').fill_null(False), 'verdict').len()
-    for session, check, metric, foreign, ruling, number in alike.sort('session').iter_rows():
-        its = found.setdefault(session, {}).setdefault(registry.question(check, metric or '', foreign), Counter())
+    alike = frame.group_by('session', 'subsystem', 'metric', pl.col('foreign').fill_null(False), 'verdict').len()
+    for session, subsystem, metric, foreign, ruling, number in alike.sort('session').iter_rows():
+        its = found.setdefault(session, {}).setdefault(registry.question(subsystem, metric or '', foreign), Counter())
         its[ruling or verdict.NO_REFERENCE] += number
     return found
 
@@ -311,7 +313,7 @@ def _course(name, kind, keys, history, priors):
     logs = np.array([[one.better * np.log(one.values.get(session, np.nan)) for session in sessions] for one in series])
     values, present, inside = _joined(logs, weights)
     accepted = _accepted_of_most(keys, weights, np.isfinite(logs), sessions, history.accepted)
-    found = Course(name, kind, len(series), sessions, np.exp(values), present / present.max(), accepted).part(inside)
+    found = Course(series[0].subsystem, name, kind, len(series), sessions, np.exp(values), present / present.max(), accepted).part(inside)
     met = [{its.nodes.get(session) for its in series if session in its.values} for session in found.sessions]
     return found, np.array([(nodes.pop() if len(nodes) == 1 else '') or '' for nodes in met])
 

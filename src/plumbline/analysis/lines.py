@@ -13,6 +13,7 @@ from plumbline.analysis import outline
 from plumbline.model import parameters, probes, quantity, registry, states, subsystems, verdict as judged
 from plumbline.model.parameters import as_words
 from plumbline.model.safe_text import shown
+from plumbline.store import former
 
 #: Verdicts in the order in which they need attention.
 VERDICTS = (judged.FAIL, judged.UNSTABLE, judged.KNOWN_ISSUE, judged.NO_REFERENCE, judged.PASS)
@@ -21,7 +22,7 @@ NOT_MEASURED = 'not measured'
 CASE = ('system', 'partition', 'environ', 'test')
 
 #: Columns of the archive that no line needs.
-_UNREAD = ('session', 'started', 'date', 'processor', 'rounds', 'processes', 'set_aside', 'session_info')
+_UNREAD = ('session', 'started', 'processor', 'rounds', 'processes', 'set_aside', 'session_info')
 
 
 @dataclass(slots=True)      # of a thousand nodes there are 300,000
@@ -78,7 +79,7 @@ class Line:
     @property
     def question(self):
         '''Of :data:`registry.QUESTIONS` the one that it is evidence for, or ``registry.OTHERS``, as what passed without a number.'''
-        return registry.question(self.check, self.kind, self.foreign or (not self.metric and self.verdict == judged.PASS))
+        return registry.question(self.subsystem, self.kind, self.foreign or (not self.metric and self.verdict == judged.PASS))
 
     @property
     def built(self):
@@ -229,15 +230,14 @@ def not_measured(rows):
             recorded, names = skipped.recorded or 0, skipped.referenced or ()
             known = recorded or len(names)
             reason = (skipped.reason or 'no reason given') + f'; references are recorded of {known} of its metrics' * bool(known)
-            found.append(NotMeasured(label, skipped.metric or '', reason, recorded, row['check'], tuple(_lost(row, names)), skipped.symptom or ''))
+            found.append(NotMeasured(label, skipped.metric or '', reason, recorded, row['check'], tuple(_lost(row, skipped)), skipped.symptom or ''))
     return found
 
 
-def _lost(row, names):
-    for metric, _, subject in (name.partition('.') for name in names):
-        if metric in registry.METRICS:
-            part, _ = registry.of_row(row | {'metric': metric, 'subject': subject or None})
-            yield part, row['partition'] or '', subsystems.kind(metric)
+def _lost(row, skipped):
+    for name, part in zip(skipped.referenced or (), skipped.subsystems or former.subsystems(row, skipped.referenced or ())):
+        if part:
+            yield part, row['partition'] or '', subsystems.kind(name.partition('.')[0])
 
 
 def by_reason(not_measured):

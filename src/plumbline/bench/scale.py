@@ -17,7 +17,7 @@ from plumbline.bench import paper
 from plumbline.bench.common import Figure, virtual_cluster
 from plumbline.bench.paper import cost_of
 from plumbline.errors import PlumblineError
-from plumbline.model import quantity, stamp
+from plumbline.model import quantity, registry, stamp
 from plumbline.settings import REPORTS, ROOT
 from plumbline.store import archive
 
@@ -114,7 +114,7 @@ def fill(root, sessions, metrics, nodes=1, samples=0):
         'system': 'paper', 'partition': 'cpu', 'environ': 'gnu', 'hostname': [f'n{one:04}' for one in node], 'processor': 'made', 'run': 0,
         'test': [f'Made{one}_{which}' for one, which in zip(test, node)], 'check': [f'Made{one}' for one in test],
         'display_name': [f'Made{one} %threads=all' for one in test], 'parameters': '{"threads": "all"}', 'result': 'pass', 'metric': 'bandwidth',
-        'name': name, 'subject': [one.partition('.')[2] for one in name], 'unit': 'MB/s', 'n': 25, 'spread': 0.02, 'level': 'memory',
+        'name': name, 'subject': [one.partition('.')[2] for one in name], 'subsystem': registry.MEMORY_ALL, 'unit': 'MB/s', 'n': 25, 'spread': 0.02, 'level': 'memory',
         'threads': 'all', 'verdict': 'NO REFERENCE',
         'detail': [json.dumps({'command': f'made{one}', 'rerun': f'reframe -n Made{one}'}) if what == names[0] else None for one, _, what in rows]})
     for night in range(sessions):

@@ -139,7 +139,7 @@ def _place(before, after):
     return {'check': row['case'], 'name': row['check'], 'partition': row['partition'], 'environ': row['environ'], 'metric': row['name'] or '',
             'unit': row['unit'] or '1', 'nodes': tuple(side['hostname'] if side else '' for side in (before, after)),
             'verdicts': tuple(side and side['verdict'] for side in (before, after)),
-            'question': registry.question(row['check'], row['metric'] or '', bool(row['foreign']))}
+            'question': registry.question(row['subsystem'], row['metric'] or '', bool(row['foreign']))}
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,6 @@ def _empirical(pairs, default):
 def judge(pairs, single):
     '''Are metrics the same after as before?
 
-    :arg pairs: list of :class:`_Pair`.
     :arg single: whether there is a single session before.
     :returns: list of :class:`Change`, and the :class:`Part` of each subsystem.
     '''

@@ -35,6 +35,7 @@ class ImbCheck(MpiCheck):
     '''
 
     source = 'Intel MPI Benchmarks; hager2007, section 3.2'
+    subsystem = 'messages'
     program = 'pingpong'
     samples = 10
     processes = 1       # runs of IMB are what is repeated

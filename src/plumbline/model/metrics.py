@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plumbline.errors import PlumblineError
 from plumbline.model import grouping, limits, quantity, records, registry
 
 #: A sample that took so many times the median of its case was hit by a burst of something else.
@@ -32,6 +33,7 @@ class Metric:
     :attr baseline: (reference, lower, upper) that it is judged by where no reference is recorded, or :obj:`None`.
     :attr doubt: why a value out of those bounds proves nothing, or :obj:`None`.
     :attr explains: ... unless it is out of them by more than this factor.
+    :attr subsystem: of :data:`registry.STATED`, where neither the registry nor the check says of which part of the machine it is, or :obj:`None`.
     '''
     metric: str
     subject: str | None
@@ -44,9 +46,12 @@ class Metric:
     baseline: tuple | None = None
     doubt: str | None = None
     explains: float = math.inf
+    subsystem: str | None = None
 
     def __post_init__(self) -> None:
         registry.find(self.metric)
+        if self.subsystem not in (None, *registry.STATED):
+            raise PlumblineError(f"metric {self.name!r}: subsystem {self.subsystem!r} is none; give one of {', '.join(registry.STATED)}")
 
     @property
     def unit(self) -> str:
@@ -76,9 +81,9 @@ def bandwidth(record: dict, subject: str | None, limit: float | None = None) -> 
     return Metric('bandwidth', subject, records.rate(record, 'bytes'), limit=limit, record=record)
 
 
-def flops(record: dict, subject: str | None) -> Metric:
+def flops(record: dict, subject: str | None, subsystem: str | None = None) -> Metric:
     '''Performance, Mflop/s.'''
-    return Metric('flops', subject, records.rate(record, 'flops'), record=record)
+    return Metric('flops', subject, records.rate(record, 'flops'), record=record, subsystem=subsystem)
 
 
 def latency(seconds: np.ndarray, subject: str | None, record: dict | None = None) -> Metric:
@@ -105,15 +110,17 @@ def deepest_dip(rates: Mapping[int, np.ndarray]) -> tuple[int, np.ndarray] | Non
     return sizes[at + 1], np.asarray(rates[sizes[at + 1]]) / flanks[at]
 
 
-def of_flanks(rates: Mapping[int, np.ndarray], subject: str, curve: Mapping[int, dict]) -> Iterator[Metric]:
+def of_flanks(rates: Mapping[int, np.ndarray], subject: str, curve: Mapping[int, dict], subsystem: str | None = None) -> Iterator[Metric]:
     '''Yield the deepest dip of a curve, where it has one peak by the memory hierarchy; see :func:`deepest_dip`.
 
     :arg rates: size -> samples.
     :arg curve: size -> record.
+    :arg subsystem: as of :class:`Metric`: the size is not always one of the same level.
     '''
     if dip := deepest_dip(rates):
         size, samples = dip
-        yield Metric('of_flanks', subject, samples, remark=f"at {quantity.size(curve[size]['working_set'])}", record=curve[size])
+        yield Metric('of_flanks', subject, samples, remark=f"at {quantity.size(curve[size]['working_set'])}", record=curve[size],
+                     subsystem=subsystem)
 
 
 def of_steady(cases: Iterable[dict]) -> Metric:

@@ -4,12 +4,9 @@ A check yields no metric that is not entered here (:class:`plumbline.model.metri
 which unit, whether a value is possible, or which metrics are pooled asks here; the page ``docs/reference/metrics.rst`` is made from it.
 '''
 
-import functools
 from dataclasses import dataclass
-from typing import Any
 
 from plumbline.errors import PlumblineError
-from plumbline.model import parameters
 
 #: Which way is better; of what has neither only a person can say, and a change to either side is one.
 MORE, LESS, NEITHER = 1, -1, 0
@@ -18,11 +15,22 @@ MORE, LESS, NEITHER = 1, -1, 0
 #: one time is taken from another, with the noise of both; a count, the same in every run; or a share of time that the kernel has counted.
 RATIO, ABSOLUTE, DIFFERENCE, COUNT, SHARE = 'ratio', 'absolute', 'difference', 'count', 'share'
 
-#: Subsystems of a node and of what connects nodes; ``MEMORY`` and ``MESSAGES`` by number of threads and by transport.
+#: Subsystems of a node and of what connects nodes.
 CORE, L1, L2, L3, LATENCY, FILES = 'core', 'L1', 'L2', 'L3', 'latency', 'files'
 MEMORY_ONE, MEMORY_ALL = 'memory, one thread', 'memory, all threads'
 MESSAGES_SHM, MESSAGES_NETWORK = 'messages, shared memory', 'messages, network'
 CPU_TIME, TOPOLOGY, APPLICATIONS, OTHER_SUITES, NO_MACHINE = 'CPU availability', 'topology', 'applications', 'other suites', 'none'
+SUBSYSTEMS = (CORE, L1, L2, L3, MEMORY_ONE, MEMORY_ALL, LATENCY, FILES, MESSAGES_SHM, MESSAGES_NETWORK, CPU_TIME, TOPOLOGY, APPLICATIONS,
+              OTHER_SUITES, NO_MACHINE)
+
+#: What a check, or a metric, says instead where that decides which subsystem it is: the number of threads, the transport, and the level of the
+#: check or else of the record, which is ``L1`` to ``L3``, ``memory`` (by the number of threads) or one of :data:`_OF_LEVELS`.
+MEMORY, MESSAGES, LEVELS = 'memory', 'messages', 'levels'
+#: ``cache``: the largest that a core has alone.
+_OF_LEVELS = {'L1': L1, 'L2': L2, 'L3': L3, 'cache': L2, 'application': APPLICATIONS}
+
+#: What the attribute ``subsystem`` of a check, and that of a metric, may be.
+STATED = (CORE, L1, L2, L3, MEMORY, LEVELS, LATENCY, FILES, MESSAGES, MESSAGES_SHM, MESSAGES_NETWORK, APPLICATIONS, TOPOLOGY, NO_MACHINE)
 
 #: What is asked: does the software get what this machine gives, is the machine as fast as it should be, did the measurement get the machine?
 QUESTIONS = SOFTWARE, SPEED, MEASUREMENT = 'software', 'speed', 'measurement'
@@ -39,15 +47,6 @@ _OF_THE_MACHINE = {'of_peak', 'of_datasheet', 'of_baseline', 'of_base', 'of_medi
                    'clock_ratio', 'burn_errors', 'drift', 'of_start', 'throttled', 'machine_checks', 'memory_corrected',
                    'memory_uncorrected'}
 
-#: By the first part of a check's name, where that decides; elsewhere the level does.
-_OF_CHECKS = {'fileio': FILES, 'latency': LATENCY, 'tlb': LATENCY, 'redundancy': CORE, 'cores': CORE, 'peak': CORE, 'hpl': CORE, 'fio': FILES,
-              'ior': FILES, 'mdtest': FILES, 'md': APPLICATIONS, 'planewave': APPLICATIONS,
-              'app': APPLICATIONS, 'compiler': CORE}
-#: 'cache': the largest that a core has alone; 'dgemm', 'fma', 'message': phases of a burn.
-_OF_LEVELS = {'L1': L1, 'L2': L2, 'L3': L3, 'cache': L2, 'application': APPLICATIONS, 'dgemm': CORE, 'fma': CORE, 'message': MESSAGES_SHM}
-_SENDERS = ('pingpong', 'imb', 'rma', 'shmem', 'datatype', 'latency_sensitivity', 'node_pairs', 'network_patterns', 'osu')
-_BETWEEN_NODES = ('pingpong_nodes', 'node_pairs', 'network_patterns')
-
 #: What two measurements of one process that were taken together may differ by.
 _TOLERANCE = 1.1
 
@@ -61,7 +60,7 @@ class Entry:
     :attr text: what it says, for people.
     :attr upper: the most that any hardware gives, in ``unit``, tolerance included; None where there is no such number.
     :attr noise: :data:`RATIO`, :data:`ABSOLUTE`, :data:`DIFFERENCE`, :data:`COUNT` or :data:`SHARE`.
-    :attr subsystem: None where check, level, threads or transport decide.
+    :attr subsystem: None where the check, or what it says of the metric, decides.
     '''
     unit: str
     better: int
@@ -191,71 +190,55 @@ def is_absolute(name: str) -> bool:
     return name in METRICS and METRICS[name].noise in (ABSOLUTE, DIFFERENCE)
 
 
-def question(check: str, metric: str, foreign: bool = False) -> str:
+def question(subsystem: str | None, metric: str, foreign: bool = False) -> str:
     '''Which of :data:`QUESTIONS` a metric is evidence for, or :data:`OTHERS`; a test that failed without one says that the software did.
 
-    :arg check: name of the check's class; :arg foreign: whether it is another suite's.
+    :arg foreign: whether it is of another suite's test.
     '''
     if foreign:
         return OTHERS
-    part = subsystem(check, metric) if metric in METRICS else ''
-    return OF_PARTS.get(part) or (SPEED if is_absolute(metric) or metric in _OF_THE_MACHINE else SOFTWARE)
+    return OF_PARTS.get(subsystem or '') or (SPEED if is_absolute(metric) or metric in _OF_THE_MACHINE else SOFTWARE)
 
 
-@functools.lru_cache(4096)
-def subsystem(check: str, metric: str, subject: str | None = None, level: str | None = None, threads: str | int | None = None,
-              transport: str | None = None) -> str:
+def subsystem(metric: str, stated: str, level: str | None = None, threads: str | int | None = None, transport: str | None = None) -> str:
     '''The part of the machine that a metric tells of, e.g. ``L2`` or ``memory, all threads``.
 
-    :arg check: name of the check's class.
-    :arg subject: its parts between dots are places and transports, too.
-    :arg level: that of the record, or of the check.
+    :arg stated: of :data:`STATED`, what the check says of the metric, or of itself.
+    :arg level: that of the check, or of the record.
     :arg threads: ``one``, ``all`` or a number; memory is that of all threads unless it is one.
     :arg transport: ``shm``, ``tcp``, ``default``, ...; messages are those of the network unless it is ``shm``.
     '''
-    known, parts = find(metric).subsystem, (subject or '').split('.')
-    if known:
-        return known
-    if check.endswith('_simulated'):
-        return NO_MACHINE
-    if check.startswith(_SENDERS) and metric == 'flops':
-        return APPLICATIONS
-    if check.startswith(_SENDERS):
-        shared = 'shm' in (transport, *parts) and not check.startswith(_BETWEEN_NODES)
-        return MESSAGES_SHM if shared else MESSAGES_NETWORK
-    first = check.split('_')[0]
-    if first in _OF_CHECKS:
-        return _OF_CHECKS[first]
-    place = next((_OF_LEVELS[part] for part in (*parts, level) if part in _OF_LEVELS), None)
-    return place or (MEMORY_ONE if str(threads) in ('one', '1') else MEMORY_ALL)
+    known = find(metric).subsystem or (_OF_LEVELS.get(level or '', MEMORY) if stated == LEVELS else stated)
+    if known == MEMORY:
+        return MEMORY_ONE if str(threads) in ('one', '1') else MEMORY_ALL
+    if known == MESSAGES:
+        return MESSAGES_SHM if transport == 'shm' else MESSAGES_NETWORK
+    return known
 
 
-@functools.lru_cache(4096)
-def noise_class(check: str, metric: str, subject: str | None = None, **where: Any) -> str:
+def noise_class(metric: str, subsystem: str) -> str:
     '''The metrics that scatter alike, for pooling: ``count``, what a rate or a time is of (``memory``), ``ratio of memory``, ``share of CPU
-    availability``, ``difference of messages``.
+    availability``, ``difference of messages``.'''
+    return _CLASSES[find(metric).noise, subsystem]
 
-    :arg where: as of :func:`subsystem`.
-    '''
-    kind = find(metric).noise
-    if kind == COUNT:
-        return COUNT
-    part = subsystem(check, metric, subject, **where)
-    part = 'cache' if part in (CORE, L1, L2, L3) else part.partition(',')[0]
-    return part if kind == ABSOLUTE else f'{kind} of {part}'
+
+def _class(kind: str, subsystem: str) -> str:
+    part = {CORE: 'cache', L1: 'cache', L2: 'cache', L3: 'cache', MEMORY_ONE: MEMORY, MEMORY_ALL: MEMORY, MESSAGES_SHM: MESSAGES,
+            MESSAGES_NETWORK: MESSAGES}.get(subsystem, subsystem)
+    return COUNT if kind == COUNT else part if kind == ABSOLUTE else f'{kind} of {part}'
+
+
+#: (what a metric scatters as, subsystem) -> :func:`noise_class`, and that -> what its metrics scatter as.
+_CLASSES = {(kind, part): _class(kind, part) for kind in (RATIO, ABSOLUTE, DIFFERENCE, COUNT, SHARE) for part in SUBSYSTEMS}
+_KINDS = {name: kind for (kind, _), name in _CLASSES.items()}
 
 
 def kind_of(noise: str) -> str:
     ''':data:`RATIO`, :data:`ABSOLUTE`, :data:`DIFFERENCE`, :data:`COUNT` or :data:`SHARE`, of a :func:`noise_class`.'''
-    kind = noise.partition(' of ')[0]
-    return kind if kind in (RATIO, DIFFERENCE, COUNT, SHARE) else ABSOLUTE
+    return _KINDS.get(noise, ABSOLUTE)
 
 
 def of_row(row: dict) -> tuple[str | None, str]:
-    '''(:func:`subsystem`, :func:`noise_class`) of a metric's row of the archive; of a name that the registry no longer has,
-    (None, :data:`ABSOLUTE`).'''
-    if row['metric'] not in METRICS:
-        return None, ABSOLUTE
-    where = {'level': row['level'], 'threads': row['threads'], 'transport': parameters.of_row(row).get('transport')}
-    about = row['check'], row['metric'], row['subject']
-    return subsystem(*about, **where), noise_class(*about, **where)
+    '''(subsystem, :func:`noise_class`) of a metric's row of the archive; of a name that the registry no longer has, (None, :data:`ABSOLUTE`).'''
+    metric, part = row['metric'], row['subsystem']
+    return (part, noise_class(metric, part)) if metric in METRICS and part in SUBSYSTEMS else (None, ABSOLUTE)

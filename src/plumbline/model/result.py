@@ -91,6 +91,7 @@ class Measured(Part):
     :attr name: metric, a dot, subject; or the metric alone.
     :attr metric: one of the names of :mod:`plumbline.model.registry`.
     :attr subject: what it is about (a variant, a level), or None.
+    :attr subsystem: the part of the machine that it tells of, one of :data:`registry.SUBSYSTEMS`; not in older results.
     :attr value: the median of the samples, in the unit.
     :attr samples: in the order of measuring.
     :attr n: number of samples.
@@ -128,6 +129,7 @@ class Measured(Part):
     limit: float | None
     verdict: str
     reason: str
+    subsystem: str | Unset = UNSET
     sees: float | Unset = UNSET
     expected: dict[str, Any] | Unset = UNSET
     unjudged: str | Unset = UNSET
@@ -149,7 +151,9 @@ class Skipped(Part):
     :attr parts: all metrics are meant that have one of them in their names.
     :attr symptom: by which the diagnosis knows it.
     :attr recorded: metrics of the test that was skipped that the system has references of.
-    :attr referenced: of a test that was not skipped the names of those that are meant and have references.
+    :attr referenced: of a test that was not skipped the names of those that are meant and have references; ``subsystems``: of each its own, None
+        of a name that is not in the registry; not in older results.
+    :attr subsystem: of what is meant, where neither the registry nor the check says it: of :data:`registry.STATED`.
     '''
     metric: str | None
     reason: str
@@ -157,6 +161,8 @@ class Skipped(Part):
     symptom: str | Unset = UNSET
     recorded: int | Unset = UNSET
     referenced: list[str] | Unset = UNSET
+    subsystems: list[str | None] | Unset = UNSET
+    subsystem: str | Unset = UNSET
 
     def means(self, name: str) -> bool:
         '''Whether a metric is among it.'''

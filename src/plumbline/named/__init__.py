@@ -20,11 +20,13 @@ class Figure:
 
     :attr metric: a name of the registry; ``subject``: what it is about.
     :attr unit: the program's own, one of those that ``judged.py`` converts.
+    :attr subsystem: of :data:`registry.STATED`, where it is not the check's.
     '''
     metric: str
     subject: str
     value: float
     unit: str
+    subsystem: str | None = None
 
 
 def only(text, pattern, what, source):

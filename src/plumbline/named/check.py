@@ -128,7 +128,7 @@ class NamedCheck(Judged):
             self.usual[f'{figure.metric}.{usual}'] = f'{figure.metric}.{own}'
             if given:
                 self.skip_metric(f'{figure.metric}.{usual}', f'{given} was asked for')
-            yield measured(figure.metric, own, figure.value, figure.unit)
+            yield measured(figure.metric, own, figure.value, figure.unit, figure.subsystem)
 
     def _recorded_but_not(self, known, found):
         '''Without what is of another size than this run's: it stands behind the usual name, where nothing else does.'''

@@ -5,9 +5,9 @@ import re
 from plumbline.errors import PlumblineError, WrongResult
 from plumbline.named import NUMBER, Figure, agree, demand, hpl, number, only
 
-#: Key of the summary -> (metric, subject, unit).
+#: Key of the summary -> (metric, subject, unit), and the subsystem where that is one of its own.
 _FIGURES = {
-    'StarDGEMM_Gflops': ('flops', 'dgemm', 'Gflop/s'),
+    'StarDGEMM_Gflops': ('flops', 'dgemm', 'Gflop/s', 'core'),
     'StarSTREAM_Copy': ('bandwidth', 'stream_copy', 'GB/s'),
     'StarSTREAM_Triad': ('bandwidth', 'stream_triad', 'GB/s'),
     'PTRANS_GBs': ('bandwidth', 'ptrans', 'GB/s'),
@@ -53,7 +53,8 @@ def figures(text, source='hpccoutf.txt', *, n, nb, p, q):
             raise WrongResult(f'{source}: {name} is {summary[name]}, not between 0 and {most:g}: the result is wrong, and no rate counts')
     told = number(_value(summary, 'HPL_Tflops', source), 'HPL_Tflops', source)
     agree(1e3 * told, linpack.value, 1e-3, ('HPL_Tflops, in Gflop/s,', 'the lines of HPL'), source)
-    found = [Figure(metric, subject, number(_value(summary, name, source), name, source), unit) for name, (metric, subject, unit) in _FIGURES.items()]
+    found = [Figure(metric, subject, number(_value(summary, name, source), name, source), *more)
+             for name, (metric, subject, *more) in _FIGURES.items()]
     return [linpack, *found, Figure('figure_of_merit', 'million_updates', 1e3 * number(_value(summary, _UPDATES, source), _UPDATES, source), '1')]
 
 

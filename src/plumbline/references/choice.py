@@ -132,7 +132,7 @@ class Choice:
                 return spoilt[0].evidence[0]
         known = history.read(self.root, self.system, until=name, names=self.tests, node=self.node)
         for loss in history.lasting(known, of=name):
-            if not loss.course.name.startswith(registry.OTHER_SUITES):
+            if loss.course.subsystem != registry.OTHER_SUITES:
                 return f'{loss.course.title}: {percent(-loss.step.change)} worse since {loss.begin}, a loss that lasts'
         return None
 

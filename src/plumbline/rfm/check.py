@@ -77,7 +77,7 @@ class ProgramCheck(Judging):
         if not sizes:
             raise PlumblineError(next(iter(skipped.values())))
         for level, reason in skipped.items():
-            self.skip_metric(f'all in {level}', reason, [level])
+            self.skip_metric(f'all in {level}', reason, [level], subsystem=level)
         return {level: self.elements(level, bytes_per_element) for level in sizes}
 
     def built(self, program):

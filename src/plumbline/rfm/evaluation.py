@@ -349,7 +349,7 @@ def judged(case, widths=MappingProxyType({}), again=None):
     if ruling in (verdict.FAIL, verdict.UNSTABLE) and states.is_the_hosts(case.state) and not case.is_of_system and state not in reason:
         reason += f'; in the state {state}'
     measured = Measured(
-        name=metric.name, metric=metric.metric, subject=metric.subject,
+        name=metric.name, metric=metric.metric, subject=metric.subject, subsystem=registry.find(metric.metric).subsystem or UNSET,
         value=found.value, unit=metric.unit, samples=np.asarray(metric.samples).tolist(),
         n=found.n, spread=found.spread, interval=list(found.interval),
         reference=list(reference[:3]) if reference else None, reference_from=case.reference_from if reference else None,

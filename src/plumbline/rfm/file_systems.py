@@ -126,6 +126,7 @@ class first_look(rfm.RunOnlyRegressionTest, Job):
 class OneFileSystem(RegressionTestPlugin):
     '''What a check has that measures one file system: its parameter is ``file_system``, one of :func:`names`.'''
 
+    subsystem = 'files'
     file_system: str
 
     @property

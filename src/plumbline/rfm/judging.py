@@ -42,6 +42,10 @@ class Judging(OnNode):
     #: Where the question comes from: paper, section, table or figure.
     source = variable(str, value='', loggable=False)
 
+    #: The part of the machine that its metrics tell of, of :data:`registry.STATED`: one of the subsystems, or ``memory`` (by the threads),
+    #: ``messages`` (by the transport), ``levels`` (by ``level``, or the level of each metric's record).  A metric may have its own.
+    subsystem = ''
+
     #: The result (``schemas/result.json``); it travels to the archive in ReFrame's run report.
     plumbline: result.Result = variable(TheResult, value=result.Result(), loggable=True)
 
@@ -64,13 +68,14 @@ class Judging(OnNode):
 
     # --- what a check may use ------------------------------------------------------------------
 
-    def skip_metric(self, metric, reason, parts=(), symptom=result.UNSET):
+    def skip_metric(self, metric, reason, parts=(), symptom=result.UNSET, subsystem=result.UNSET):
         '''Say that something could not be measured.
 
         :arg parts: of names of metrics, where all that have one of them in theirs are meant: levels, variants, sizes.
         :arg symptom: by which the diagnosis knows it (``schemas/result.json``).
+        :arg subsystem: that of the metrics, where they have their own.
         '''
-        self.plumbline.skip(result.Skipped(metric, reason, list(parts) if parts else result.UNSET, symptom))
+        self.plumbline.skip(result.Skipped(metric, reason, list(parts) if parts else result.UNSET, symptom, subsystem=subsystem))
 
     def skip_test(self, reason, metric='all', promise=None, had=False, symptom=result.UNSET):
         '''Skip the test, and say why: ReFrame's run report does not.
@@ -130,6 +135,11 @@ class Judging(OnNode):
         if '}' in ' '.join(sys.argv) and runtime().get_option('storage/0/enable'):
             sys.exit("plumbline: a '}' in the command line makes ReFrame's results database "
                      'unreadable; write the option without it, or disable storage')
+
+    @run_after('init', always_last=True)
+    def refuse_other_subsystems(self):
+        if self.subsystem not in registry.STATED:
+            self.refuse('subsystem', self.subsystem, f"give what it tells of: {', '.join(map(repr, registry.STATED))}")
 
     @run_after('init')
     def tag_what_it_measures(self):
@@ -277,6 +287,10 @@ class Judging(OnNode):
         if widths := evaluation.widths_of_references(chosen.values()):
             self.plumbline.simd_width_of_references = widths
         judged = self.plumbline.metrics = [evaluation.judged(case, self.plumbline.simd_width or {}, self.further_runs) for case in chosen.values()]
+        for metric in judged:
+            source = chosen[metric.name].metric
+            metric.subsystem = self._part_of(metric.metric, source.subsystem, source.record)
+        self._tell_parts_of_skipped()
         self.verdict = verdict.worst(metric.verdict for metric in judged)
         # ReFrame knows the median and its bounds: it is told of no reference where these do not decide.
         self.reference = {'$ref': references.narrowed(path, self, {metric.name: (
@@ -285,6 +299,23 @@ class Judging(OnNode):
             self.perf_variables[metric.name] = sn.make_performance_function(sn.defer(metric.value), metric.unit)
         if (_is_retried() or self.suspected) and (not self.doubt or self.verdict == verdict.FAIL):
             _RUNS[self._case()] = self
+
+    def _part_of(self, metric, stated=None, record=None):
+        '''The subsystem of a metric.
+
+        :arg stated: what the check says of it; :arg record: that it is of.
+        '''
+        level, own = getattr(self, 'level', None) or (record or {}).get('level'), self.plumbline
+        return registry.subsystem(metric, stated or self.subsystem, level, own.threads or None, own.transport or None)
+
+    def _tell_parts_of_skipped(self):
+        '''The subsystem of each metric that has references and was not measured, or not judged by them.'''
+        parts = {metric.name: metric.subsystem for metric in self.plumbline.metrics or ()}
+        for skipped in self.plumbline.skipped or ():
+            if skipped.referenced:
+                found = {name: name.partition('.')[0] for name in skipped.referenced}
+                skipped.subsystems = [parts.get(name) or (self._part_of(metric, skipped.subsystem) if metric in registry.METRICS else None)
+                                      for name, metric in found.items()]
 
     def _of_other_states(self):
         '''The metrics whose references are all of states that the machine was not in.'''
@@ -344,7 +375,7 @@ class Judging(OnNode):
     def _recorded_but_not(self, known, found):
         '''Metrics that this system once measured, and of which the check does not say why they are
         gone: they would be gone from the report as well.'''
-        gone = {name: one.file for name, one in known.items() if one.file != 'portable.yaml' and name not in found}
+        gone = {name: one.file for name, one in known.items() if one.file not in baselines.SHIPPED and name not in found}
         for skipped in self.plumbline.skipped or ():
             skipped.referenced = sorted(filter(skipped.means, gone)) or skipped.referenced
         return [f'{name} of {file}' for name, file in gone.items() if not any(skipped.means(name) for skipped in self.plumbline.skipped or ())]

@@ -19,6 +19,7 @@ from plumbline.simulation import predict, study
 class PredictionCheck(ProgramCheck):
     '''Base plugin: a check sets ``application``, of which there is a published table.'''
 
+    subsystem = 'none'
     program = 'simulated'
     processes = 1
     NEEDS = '+openmp'       # once: the compiler is SimGrid's

@@ -18,13 +18,13 @@ from typing import Any, TypeVar
 import polars as pl
 
 from plumbline import atomic
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, saying_why
 from plumbline.model import quantity, stamp
 from plumbline.model.safe_text import masked
 from plumbline.store import former, run_reports
 from plumbline.store.archive_rows import session_rows
 
-#: Columns of a file, in order.  ``date`` comes from the folder, ``system`` from both.
+#: Columns of a file, in order.
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'session': pl.String,           # START-UUID
     'started': pl.Datetime('us', 'UTC'),
@@ -54,6 +54,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'metric': pl.String,            # null: a test case without metrics
     'name': pl.String,
     'subject': pl.String,
+    'subsystem': pl.String,         # the part of the machine that it tells of; null in older files (former.py), and where metric is
     'value': pl.Float64,
     'unit': pl.String,
     'samples': pl.List(pl.Float64),
@@ -90,9 +91,6 @@ SCHEMA = pl.Schema(_COLUMNS)
 
 #: The form of a file, which it names: a newer one has columns that mean something else, not just more of them.
 FORM, _WRITTEN_AS = 1, 'plumbline.form'
-
-#: What :func:`scan` gives: the columns of a file and the date of its folder (UTC).
-SCAN_SCHEMA = pl.Schema({**SCHEMA, 'date': pl.Date()})
 
 _CASE = ['session', 'system', 'partition', 'environ', 'test']
 
@@ -177,11 +175,8 @@ def write(frame: pl.DataFrame, root: str | Path) -> Path:
         if not re.fullmatch(r'\w[\w.+-]*', name):
             raise PlumblineError(f'{name!r} is no name of a {what}, which becomes a folder: letters, digits, "_", "-", "+" and "." only')
     path = Path(root) / f"system={first['system']}" / f"date={first['started']:%Y-%m-%d}" / f"{first['session']}.parquet"
-    try:
+    with saying_why(f'{path}: cannot write the archive', '; make room or permit writing there, then archive the run report again'):
         return atomic.write(path, buffer.getvalue(), atomic.RESULT)
-    except OSError as error:
-        raise PlumblineError(f'{path}: cannot write the archive: {error.strerror}; make room or permit writing there, then archive the run report '
-                             'again') from None
 
 
 def readable(files: list[Path]) -> tuple[list[Path], list[str]]:
@@ -215,27 +210,18 @@ def _check(path: Path) -> None:
                              'changed since; archive its run report again')
 
 
-def scan(root: str | Path) -> pl.LazyFrame:
-    '''The whole archive, lazily.
-
-    :arg root: the archive's folder.
-    :returns: ``polars.LazyFrame`` with the columns :data:`SCAN_SCHEMA`; empty if nothing is
-        archived.  Filters on ``system`` and ``date`` skip files without opening them.
-    '''
-    return scan_files(_files(root))
-
-
-def _files(root: str | Path, system: str = '*') -> list[Path]:
+def all_files(root: str | Path, system: str = '*') -> list[Path]:
     '''The files of the archive, oldest first.'''
     return sorted((path for path in Path(root).glob(f'system={system}/date=*/*.parquet') if not path.is_dir()), key=lambda path: path.name)
 
 
 def scan_files(files: list[Path]) -> pl.LazyFrame:
-    '''Some sessions' files, lazily; see :func:`scan`, and :func:`readable` first.'''
-    if not files:
-        return pl.LazyFrame(schema=SCAN_SCHEMA)
-    return former.rows(pl.scan_parquet(files, schema=SCHEMA, glob=False, hive_partitioning=True, hive_schema={'system': pl.String, 'date': pl.Date},
-                                       missing_columns='insert', extra_columns='ignore')).select(SCAN_SCHEMA.names())
+    '''The columns :data:`SCHEMA` of some sessions' files, lazily; see :func:`readable` first.'''
+    return former.rows(_scanned(files)) if files else pl.LazyFrame(schema=SCHEMA)
+
+
+def _scanned(files: str | Path | list[Path]) -> pl.LazyFrame:
+    return pl.scan_parquet(files, schema=SCHEMA, glob=False, hive_partitioning=False, missing_columns='insert', extra_columns='ignore')
 
 
 def system_of(path: Path) -> str:
@@ -250,7 +236,7 @@ def sessions(root: str | Path, system: str | None = None) -> list[Path]:
     :returns: list of paths; never empty.
     :raises PlumblineError: if nothing of this system is archived.
     '''
-    files = _files(root)
+    files = all_files(root)
     system = system or (system_of(present(files)[-1]) if files else None)
     found = [path for path in files if system_of(path) == system]
     if not found:
@@ -267,8 +253,7 @@ def load_columns(path: str | Path, columns: Any, first: int = 0, count: int | No
     '''
     _check(Path(path))
     try:
-        scanned = pl.scan_parquet(path, schema=SCHEMA, glob=False, hive_partitioning=False, missing_columns='insert', extra_columns='ignore')
-        return former.rows(scanned.slice(first, count)).select(columns).collect()
+        return former.rows(_scanned(path).slice(first, count)).select(columns).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise damaged(path, error) from None
 
@@ -290,11 +275,13 @@ def damaged(what: object, error: Exception) -> PlumblineError:
 
 
 def file_of(root: str | Path, session: str | None = None, system: str | None = None) -> Path:
-    '''The file of a session; the arguments are those of :func:`load_session`.
+    '''The file of a session.
 
+    :arg session: its name; the latest by default, of those that did not begin in the future.
+    :arg system: look at the sessions of this system only.
     :raises PlumblineError: if there is none.
     '''
-    files = _files(root, glob.escape(system) if system else '*')
+    files = all_files(root, glob.escape(system) if system else '*')
     path = next((path for path in reversed(files if session else present(files, say=True)) if session in (None, path.stem)), None)
     if path is None:
         latest = f'the latest is {files[-1].stem}' if files else 'it is empty'
@@ -302,20 +289,12 @@ def file_of(root: str | Path, session: str | None = None, system: str | None = N
     return path
 
 
-def load_session(root: str | Path, session: str | None = None, system: str | None = None) -> pl.DataFrame:
-    '''All rows of one session.
+def load_session(root: str | Path, session: str | None = None) -> pl.DataFrame:
+    '''All rows of one session, in order of running; the latest by default.
 
-    :arg session: the name of the session; the latest by default, of those that did not begin in the future.
-    :arg system: look at the sessions of this system only.
-    :returns: ``polars.DataFrame`` with the columns :data:`SCAN_SCHEMA`, rows in order of running.
-    :raises PlumblineError: if there is no such session, or if a file cannot be read.
+    :raises PlumblineError: if there is no such session, or if its file cannot be read.
     '''
-    path = file_of(root, session, system)
-    _check(path)
-    try:
-        return scan_files([path]).collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise damaged(path, error) from None
+    return load_columns(file_of(root, session), pl.all())
 
 
 def of_last_set(frame: pl.DataFrame, metric: list[str]) -> pl.DataFrame:

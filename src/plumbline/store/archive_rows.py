@@ -93,8 +93,9 @@ def metric_row(metric: Measured, left: dict) -> dict:
     :arg metric: :class:`Measured`.
     :arg left: the same as the check left it.
     '''
-    row = {'metric': metric.metric, 'name': metric.name, 'subject': metric.subject, 'value': metric.value, 'unit': metric.unit,
-           'samples': metric.samples, 'n': metric.n, 'spread': metric.spread, 'reference_from': metric.reference_from, 'limit': metric.limit,
+    row = {'metric': metric.metric, 'name': metric.name, 'subject': metric.subject, 'subsystem': known(metric.subsystem),
+           'value': metric.value, 'unit': metric.unit, 'samples': metric.samples, 'n': metric.n, 'spread': metric.spread,
+           'reference_from': metric.reference_from, 'limit': metric.limit,
            'verdict': metric.verdict, 'reason': metric.reason, 'set_aside': known(metric.set_aside), 'sees': known(metric.sees),
            'unjudged': known(metric.unjudged), 'record': known(metric.record), 'rounds': known(metric.rounds)}
     row.update({key: json.dumps(left[key]) for key in ('state', 'states', 'recorded_states', 'processes', 'expected') if left.get(key)})
@@ -123,8 +124,8 @@ def _others_metrics(case: dict) -> Iterator[dict]:
             ruling = _OF_REFRAME.get(result, verdict.PASS) if known else verdict.NO_REFERENCE
         if ruling == verdict.KNOWN_ISSUE:
             reason = f"known by the test's own reference (xfail): {reason}"     # its text is on ReFrame's terminal only
-        yield {'metric': registry.of_other_suite(lower, upper), 'name': key.split(':')[-1], 'value': float(value), 'unit': unit or '1', 'n': 1,
-               'verdict': ruling, 'reason': f'{reason}, by ReFrame' if known else reason,
+        yield {'metric': registry.of_other_suite(lower, upper), 'subsystem': registry.OTHER_SUITES, 'name': key.split(':')[-1],
+               'value': float(value), 'unit': unit or '1', 'n': 1, 'verdict': ruling, 'reason': f'{reason}, by ReFrame' if known else reason,
                **({'reference': reference, 'lower': lower, 'upper': upper, 'reference_from': BY_REFRAME} if known else {})}
 
 
@@ -251,6 +252,9 @@ def case_rows(case: dict, run: int, failed: Collection[str] = frozenset(), told:
     ends = ends or list(_others_metrics(case))
     end = _end_row(case, result, wrong, ends, failed, told)
     rows = [{**base, **row} for row in ends + ([end | {'symptom': known(result.symptom)}] if end else [])]
+    for row in rows:
+        if row.get('metric') and not row.get('subsystem'):
+            row['subsystem'] = former.subsystem(row)
     detail = {key: value for key, value in payload.items() if key != 'metrics'}
     if case.get('maintainers') and (detail or is_foreign(case)) and isinstance(case['maintainers'], list):
         detail['maintainers'] = [str(name) for name in case['maintainers']]

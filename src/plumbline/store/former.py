@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from plumbline.model import parameters
+from plumbline.model import parameters, registry
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,6 +30,23 @@ _SYMPTOMS = {'misplaced': 'was placed on CPU .* but ran on CPU |ran on CPU .*, a
              'other_transport': 'was asked for, but of .* bytes of messages .* went over the loopback device'}
 _LEFT_OUT = {'too_few_cpus': 'needs? .*CPUs|one CPU|CPUs is one', 'not_warm': 'pages were in the page cache: not warm',
              'no_huge_pages': _SYMPTOMS['no_huge_pages']}
+
+#: Begin of a check's name -> its subsystem, before checks said it themselves; the first counts.  Of others a part of a metric's subject did, or the
+#: level; ``dgemm``, ``fma``, ``message``: phases of a burn.
+_OF_CHECKS = {'pingpong_nodes': registry.MESSAGES_NETWORK, 'node_pairs': registry.MESSAGES_NETWORK, 'network_patterns': registry.MESSAGES_NETWORK,
+              **dict.fromkeys(('pingpong', 'imb', 'rma', 'shmem', 'datatype', 'latency_sensitivity', 'osu'), registry.MESSAGES),
+              'triad_preload': registry.MEMORY,
+              **dict.fromkeys(('fileio', 'fio', 'ior', 'mdtest'), registry.FILES), **dict.fromkeys(('latency', 'tlb'), registry.LATENCY),
+              **dict.fromkeys(('redundancy', 'cores', 'peak', 'hpl', 'compiler'), registry.CORE),
+              **dict.fromkeys(('md', 'planewave', 'app'), registry.APPLICATIONS)}
+_OF_SUBJECTS = {'L1': registry.L1, 'L2': registry.L2, 'L3': registry.L3, 'cache': registry.L2, 'application': registry.APPLICATIONS,
+                'dgemm': registry.CORE, 'fma': registry.CORE, 'message': registry.MESSAGES_SHM}
+
+#: Checks whose messages all go through shared memory, which no parameter says.
+_IN_SHARED_MEMORY = ('pingpong_eager', 'pingpong_single_copy', 'datatype_tlb', 'latency_sensitivity', 'osu')
+
+#: What tells a metric's subsystem.
+_TELLS_SUBSYSTEM = ('metric', 'check', 'subject', 'level', 'threads', 'parameters')
 
 
 def case(found: dict) -> dict:
@@ -71,6 +89,43 @@ def _taken_apart(display_name: str) -> dict[str, str | None]:
     return {'display_name': name, 'repetition': its.pop('.repeat_no', None), 'parameters': json.dumps(its)}
 
 
+def subsystem(row: Mapping[str, Any]) -> str | None:
+    '''The subsystem of a metric whose row does not have it; None of a name that the registry no longer has.'''
+    if row['metric'] not in registry.METRICS:
+        return None
+    check, parts = row['check'], (row.get('subject') or '').split('.')
+    stated = next((part for name, part in _OF_CHECKS.items() if check == name or check.startswith(f'{name}_')), registry.LEVELS)
+    if check.endswith('_simulated'):
+        stated = registry.NO_MACHINE
+    elif stated == registry.MESSAGES and row['metric'] == 'flops':
+        stated = registry.APPLICATIONS
+    elif stated == registry.LEVELS:
+        stated = next((_OF_SUBJECTS[part] for part in parts if part in _OF_SUBJECTS), stated)
+    transport = 'shm' if 'shm' in parts or check in _IN_SHARED_MEMORY else parameters.of_row(row).get('transport')
+    return registry.subsystem(row['metric'], stated, row.get('level'), row.get('threads'), transport)
+
+
+def subsystems(row: Mapping[str, Any], names: Iterable[str]) -> list[str | None]:
+    '''The subsystem of metrics of a test, by their names.
+
+    :arg row: one of the test's.
+    '''
+    parts = (name.partition('.') for name in names)
+    return [subsystem({**row, 'metric': METRICS.get(metric, metric), 'subject': subject}) for metric, _, subject in parts]
+
+
+def _told_subsystems(found: pl.Series) -> pl.Series:
+    '''The subsystem of each of some rows.'''
+    import polars as pl
+    frame = found.struct.unnest()
+    missing = frame.filter(pl.col('subsystem').is_null() & pl.col('metric').is_not_null()).select(_TELLS_SUBSYSTEM).unique()
+    if missing.is_empty():
+        return frame['subsystem']
+    told = missing.with_columns(_told=pl.Series(map(subsystem, missing.iter_rows(named=True)), dtype=pl.String))
+    return frame.join(told, on=_TELLS_SUBSYSTEM, how='left', nulls_equal=True, maintain_order='left').select(
+        pl.coalesce('subsystem', '_told')).to_series()
+
+
 def rows(frame: pl.LazyFrame) -> pl.LazyFrame:
     '''A LazyFrame of the archive with today's names; in JSON a key is what no text can be: quoted, and before a colon.'''
     import polars as pl  # checks that judge by references have no need of it
@@ -87,8 +142,9 @@ def rows(frame: pl.LazyFrame) -> pl.LazyFrame:
     frame = frame.with_columns(_told=pl.col('display_name').map_batches(taken_apart, kind, is_elementwise=True)).with_columns(
         part('display_name'), pl.coalesce('parameters', part('parameters')),
         pl.coalesce('repetition', part('repetition').cast(pl.Int64, strict=False))).drop('_told')
-    return frame.with_columns(pl.col('metric', 'name').replace(METRICS), pl.col('detail').str.replace_many(old, new),
+    frame = frame.with_columns(pl.col('metric', 'name').replace(METRICS), pl.col('detail').str.replace_many(old, new),
                               pl.coalesce('unjudged', pl.col('reason').str.extract('^not judged: (.+)')), pl.coalesce('symptom', *symptoms))
+    return frame.with_columns(subsystem=pl.struct('subsystem', *_TELLS_SUBSYSTEM).map_batches(_told_subsystems, pl.String, is_elementwise=True))
 
 
 def references(node: Any) -> Any:

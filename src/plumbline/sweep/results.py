@@ -63,8 +63,8 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'state': pl.String, 'states': pl.String, 'working_set': pl.Int64}
 COLUMNS = pl.Schema(_COLUMNS)
 
-#: What is read for them, besides ``subsystem`` and ``noise``, which the registry says.
-_READ = [*(name for name in _COLUMNS if name not in ('subsystem', 'noise')), 'level', 'threads', 'display_name', 'parameters']
+#: What is read for them, besides ``noise``, which the registry says.
+_READ = [*(name for name in _COLUMNS if name != 'noise'), 'display_name']
 
 #: Files of the archive that are read at once: a node's has half a megabyte, most of it samples.
 _AT_ONCE = 250
@@ -94,8 +94,6 @@ def collect(sweep, node):
 def prepare(folder, name, reframe_status):
     '''What :func:`collect` needs of a node, by its own job: the archive's file, and what is in it.
 
-    :arg folder: of the node.
-    :arg name: of the node.
     :arg reframe_status: exit code of ReFrame.
     :raises PlumblineError: as :func:`plumbline.store.archive.archive`.
     '''
@@ -216,12 +214,11 @@ def _measured(files, named):
     low, high = pl.col('interval_low'), pl.col('interval_high')
     measured = (rows.filter(pl.col('metric').is_not_null() & proved).join(named, on='session', maintain_order='left')
                 .with_columns(error=pl.when(low > 0).then((high / low).log() / 2 / HALF_WIDTH)).select(_READ).collect())
-    about = measured.select('check', 'metric', 'subject', 'level', 'threads', 'parameters').unique()
-    about = about.with_columns(pl.DataFrame([registry.of_row(row) for row in about.iter_rows(named=True)], orient='row',
-                                            schema={'subsystem': pl.String, 'noise': pl.String}))
+    about = measured.select('metric', 'subsystem').unique()
+    about = about.with_columns(noise=pl.Series([registry.of_row(row)[1] for row in about.iter_rows(named=True)], dtype=pl.String))
     # The share of time that a thread gets is the same wherever the host has its cores.
     placed = pl.when(pl.col('subsystem').ne_missing(registry.CPU_TIME))
-    return (measured.join(about, on=about.columns[:6], nulls_equal=True, maintain_order='left')
+    return (measured.join(about, on=about.columns[:2], nulls_equal=True, maintain_order='left')
             .with_columns(check=pl.col('display_name'), state=placed.then('state'), states=placed.then('states'))
             .select(COLUMNS.names()).cast(COLUMNS))
 
