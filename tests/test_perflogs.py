@@ -80,7 +80,7 @@ def test_runs_become_sessions(tmp_path, form):
     place = logged(tmp_path, form, rates=(12.5, 12.4, 9.0))
     done = place.plumbline('import', tmp_path / 'perflogs')
     assert done.code == 0 and 'theirs: 3 sessions, ' in done.out and '12 values' in done.out
-    rows = archive.scan(place.folder / 'reports/archive').sort('session', 'display_name', 'name').collect()
+    rows = archive.scan_files(archive.all_files(place.folder / 'reports/archive')).sort('session', 'display_name', 'name').collect()
     found = rows.filter(pl.col('name') == 'copy').select('display_name', 'value', 'unit', 'reference', 'verdict', 'partition', 'environ')
     assert found.rows() == [(f'their_stream %size={size}', rate, 'GB/s', 12.0, verdict, 'batch', 'builtin')
                             for rate, verdict in ((12.5, 'PASS'), (12.4, 'PASS'), (9.0, 'FAIL')) for size in (10, 20)]
@@ -94,14 +94,12 @@ def test_runs_become_sessions(tmp_path, form):
 
 
 def test_runs_of_the_same_second_are_two_sessions(tmp_path):
-    folder = tmp_path / 'perflogs/theirs/batch'
-    folder.mkdir(parents=True)
-    lines = [f'pass|{ended}|Stream|copy|{rate}|GB/s' for ended, rate in ((1.8e9, 12.5), (1.8e9 + 0.4, 12.4), (1.8e9 + 5, 12.3))]
-    (folder / 'Stream.log').write_text('\n'.join(['result|job_completion_time_unix|name|perf_var|perf_value|perf_unit', *lines]) + '\n')
+    made_log(tmp_path / 'perflogs/theirs/batch/Stream.log', *(
+        f'pass|{ended}|Stream|copy|{rate}|GB/s' for ended, rate in ((1.8e9, 12.5), (1.8e9 + 0.4, 12.4), (1.8e9 + 5, 12.3))))
     place = rfm.Workplace(tmp_path / 'place')
     for _ in range(2):
         assert 'theirs: 3 sessions, ' in place.plumbline('import', tmp_path / 'perflogs').out
-        found = archive.scan(place.folder / 'reports/archive').filter(pl.col('name') == 'copy').sort('session').collect()
+        found = archive.scan_files(archive.all_files(place.folder / 'reports/archive')).filter(pl.col('name') == 'copy').sort('session').collect()
         assert found['value'].to_list() == [12.5, 12.4, 12.3]
 
 
@@ -169,7 +167,7 @@ def test_a_test_that_ends_half_a_day_later_is_of_another_run(tmp_path):
     (folder / 'a.log').write_text('\n'.join(lines) + '\n')
     place = rfm.Workplace(tmp_path / 'place')
     assert '2 sessions' in place.plumbline('import', tmp_path / 'logs').line('theirs: ')
-    rows = archive.scan(place.folder / 'reports/archive').sort('session', 'display_name').select('session', 'display_name').collect()
+    rows = archive.scan_files(archive.all_files(place.folder / 'reports/archive')).sort('session', 'display_name').select('session', 'display_name').collect()
     assert rows.group_by('session', maintain_order=True).agg('display_name')['display_name'].to_list() == [['a', 'b'], ['a', 'c']]
 
 

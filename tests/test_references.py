@@ -218,24 +218,18 @@ def test_references_of_a_node_go_before_those_of_the_system(tmp_path, files, mon
     assert found['of_limit.plain'].file == 'made.yaml' and found['of_limit.nt'].file == 'portable.yaml'     # of what its file has not
 
 
-def test_only_one_test(tmp_path, files):
+def test_one_test_is_merged_and_what_cannot_be_is_refused(tmp_path, files):
     written(tmp_path, SITE + 'Other' + SITE.partition('Triad')[2])
     path = references.write_merged(tmp_path, 'made', 'Triad', tmp_path)
     content = yaml.safe_load(open(path))
     assert set(content) == {'Triad', '$origin'}
     assert '&id' not in open(path).read()
-
-
-def test_merge_refuses(tmp_path, files):
     portable, site = map(references.load, files)
     with pytest.raises(PlumblineError, match='make them equal'):
         references.merge(portable, {'Triad': {**site['Triad'], '$index': ['a', 'b', 'c']}})
     with pytest.raises(PlumblineError, match=r"'g\.\*' is a pattern"):
         references.merge(portable, {'Triad': {'$index': ['$partition', '$environ', 'threads'],
-                                              'made:cpu': {'g.*': {}}}})
-
-
-def test_stage_folder_that_cannot_be_written(tmp_path, files):
+                                              'made:cpu': {'g.*': {'one': {'bandwidth': [1.0, -0.1, None, 'MB/s']}}}}})
     with pytest.raises(PlumblineError, match='cannot write the references in force'):
         references.write_merged(tmp_path / 'none', 'made', folder=tmp_path)
 

@@ -142,7 +142,7 @@ def test_every_node_is_measured_once_and_no_more_than_asked_for_at_a_time(cluste
     jobs = [times for of_node in place.jobs().values() for times in of_node]
     assert len(jobs) == 3
     assert max(sum(begin <= at < end for begin, end in jobs) for at, _ in jobs) == 2
-    assert set(archive.scan(tmp_path / 'reports/archive').collect()['hostname']) == {'n1', 'n2', 'n3'}
+    assert set(archive.scan_files(archive.all_files(tmp_path / 'reports/archive')).collect()['hostname']) == {'n1', 'n2', 'n3'}
     found = results.frame(place.only.folder)
     assert found.schema == results.COLUMNS
     assert sorted(found.filter(pl.col('name') == 'of_limit.plain').select('node', 'value').iter_rows()) == [

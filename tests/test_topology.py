@@ -90,9 +90,6 @@ def test_one_thread_per_core_socket_by_socket():
         info = small_vm()
     assert topology.cpu_order(Processor()) == [0, 1]
     assert topology.cpu_order(two_sockets(), smt=True) == list(range(32))
-
-
-def test_cores_that_share_a_last_level_cache_stay_together():
     cores = [[c] for c in range(8)]
     interleaved = machine([list(range(8))], [list(range(8))], cores, [
         cache('L3', 8 * MIB, [[0, 2, 4, 6], [1, 3, 5, 7]])])
@@ -131,7 +128,7 @@ def test_thread_counts(processor, counts):
     assert topology.thread_counts(topology.cpu_order(processor), processor) == counts
 
 
-def test_thread_counts_stop_at_full_sockets():
+def test_thread_counts_stop_at_full_sockets_and_of_a_socket_for_each_cpu_are_powers_of_two():
     twelve = machine([list(range(6)), list(range(6, 12)), [12, 13, 14]], [list(range(15))],
                      [[c] for c in range(15)], [])
     order = topology.cpu_order(twelve)
@@ -140,9 +137,6 @@ def test_thread_counts_stop_at_full_sockets():
     assert topology.thread_counts(order[5:], twelve) == [1, 2, 4, 7, 10]
     with pytest.raises(PlumblineError, match='no CPU'):
         topology.thread_counts([], twelve)
-
-
-def test_thread_counts_of_a_socket_for_each_cpu_are_powers_of_two():
     many = sockets_of_one_cpu(12)
     assert topology.thread_counts(topology.cpu_order(many), many) == [1, 2, 4, 8, 12]
     assert topology.has_sockets_of_one_core(many) and not topology.has_sockets_of_one_core(sockets_of_one_cpu(1))
@@ -154,9 +148,6 @@ def test_thread_counts_of_a_socket_for_each_cpu_are_powers_of_two():
 def test_levels_are_those_that_exist():
     assert topology.levels(two_sockets()) == ['L1', 'L2', 'L3', 'memory']
     assert topology.levels(machine([[0]], [[0]], [[0]], [])) == ['memory']
-
-
-def test_a_fourth_cache_is_no_level_of_records_and_memory_is_beyond_it():
     four = small_vm()
     four['topology']['caches'].append(cache('L4', 128 * MIB, [[0, 1]]))
     assert topology.levels(four) == ['L1', 'L2', 'L3', 'memory']
@@ -264,5 +255,4 @@ def test_memory_is_what_the_cgroup_leaves_of_the_nodes(tmp_path, files, limit):
     {'proc/self/cgroup': '1:cpu:/\n', 'sys/fs/cgroup/cpu/cpu.cfs_quota_us': '-1\n',
      'sys/fs/cgroup/cpu/cpu.cfs_period_us': '100000\n'}])
 def test_no_quota(tmp_path, files):
-    cpus, quota = cgroup.allowed_cpus(rfm.laid(tmp_path, files))
-    assert cpus and quota is None
+    assert cgroup.cpu_quota(rfm.laid(tmp_path, files)) is None

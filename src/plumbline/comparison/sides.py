@@ -35,7 +35,7 @@ def load(source, archive_root):
     '''
     if Path(source).exists():
         return pl.concat(archive.read(path) for path in reports(Path(source)))
-    return archive.load_session(archive_root, str(source)).drop('date')
+    return archive.load_session(archive_root, str(source))
 
 
 def by_system(sources, archive_root):

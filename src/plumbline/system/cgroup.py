@@ -84,10 +84,6 @@ def memory(root='/'):
     return min([os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'), *limits])
 
 
-def allowed_cpus(root='/'):
-    '''What this process may use on this node.
-
-    :arg root: the root of the file system, for tests of the quota.
-    :returns: (set of CPU numbers, quota in CPUs or :obj:`None`).
-    '''
-    return os.sched_getaffinity(0), cpu_quota(root)
+def allowed_cpus():
+    '''What this process may use on this node: (set of CPU numbers, quota in CPUs or :obj:`None`).'''
+    return os.sched_getaffinity(0), cpu_quota()
