@@ -39,33 +39,24 @@ def _peaks(machine_file, cores):
     return {f'{level}/{threads}': rate for (level, threads), rate in known.items()}
 
 
-def _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes, apart, node):
-    from plumbline import references
-    from plumbline.references import proposal
-    found = proposal.propose(archive_root, system, output or references.directory() / references.file_of(system, node), sessions, tests,
-                                       _peaks(machine_file, cores), trusted or (), nodes or (), 60 * apart, node)
-    print('\n'.join(lines(found)))
-    return found
+def _add(name, text, writes):
+    def command(system: System, sessions: Sessions = MOST_SESSIONS, tests: Tests = '', output: Output = None,
+                machine_file: Machine = None, cores: Cores = 1, archive_root: Archive = REPORTS / 'archive', trusted: Trusted = None,
+                nodes: Nodes = None, apart: Apart = LEAST_APART / 60, node: Node = None):
+        from plumbline import references
+        from plumbline.references import proposal
+        found = proposal.propose(archive_root, system, output or references.directory() / references.file_of(system, node), sessions, tests,
+                                 _peaks(machine_file, cores), trusted or (), nodes or (), 60 * apart, node)
+        print('\n'.join(lines(found)))
+        if not writes:
+            return print('nothing is written; plumbline references accept, with the same options, writes it')
+        wrote = proposal.accept(found)
+        print(f"{len(found.written)} references from {len(found.sessions)} sessions{'' if wrote else ', as they stand there'}: {found.path}")
+    app.command(name, help=text)(command)
 
 
-@app.command()
-def propose(system: System, sessions: Sessions = MOST_SESSIONS, tests: Tests = '', output: Output = None,
-            machine_file: Machine = None, cores: Cores = 1, archive_root: Archive = REPORTS / 'archive', trusted: Trusted = None,
-            nodes: Nodes = None, apart: Apart = LEAST_APART / 60, node: Node = None):
-    '''What the last sessions of good state would change in the references of a system, and how they would have fared.'''
-    _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes, apart, node)
-    print('nothing is written; plumbline references accept, with the same options, writes it')
-
-
-@app.command()
-def accept(system: System, sessions: Sessions = MOST_SESSIONS, tests: Tests = '', output: Output = None,
-           machine_file: Machine = None, cores: Cores = 1, archive_root: Archive = REPORTS / 'archive', trusted: Trusted = None,
-           nodes: Nodes = None, apart: Apart = LEAST_APART / 60, node: Node = None):
-    '''Propose, and write it; review it as a diff.'''
-    from plumbline.references import proposal
-    found = _propose(system, sessions, tests, output, machine_file, cores, archive_root, trusted, nodes, apart, node)
-    wrote = proposal.accept(found)
-    print(f"{len(found.written)} references from {len(found.sessions)} sessions{'' if wrote else ', as they stand there'}: {found.path}")
+_add('propose', 'What the last sessions of good state would change in the references of a system, and how they would have fared.', False)
+_add('accept', 'Propose, and write it; review it as a diff.', True)
 
 
 @app.command()
