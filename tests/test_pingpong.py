@@ -16,6 +16,7 @@ from plumbline import references
 from plumbline.model.result import UNSET
 from plumbline.mpi import pingpong as model
 from plumbline.report import figures
+from plumbline.report.figures import pingpong
 from plumbline.rfm import evaluation
 
 SIZES = '0,1,7,8,9,4095,4096,100001'
@@ -178,8 +179,8 @@ def test_a_collapse_between_nodes_is_a_fail(long, ruling):
     notes = []
     records = [measurement(variant='standard', size=size, passes=1, options={'messages': 2}, state={},
                            seconds=[2 * (2e-6 + size / 1e9 * (long if size > 65536 else 1))] * 10) for size in (0, *(2**power for power in range(23)))]
-    case = SimpleNamespace(measurements=records, transport='tcp', note=notes.append, steadiness=functools.partial(check.steadiness, SimpleNamespace(
-        note=notes.append, measurements=records)))
+    case = SimpleNamespace(measurements=records, transport='tcp', note=notes.append)
+    case.steadiness = functools.partial(check.steadiness, case)
     *_, found = check.evaluate(case)
     leaf = references.load(rfm.REPOSITORY / 'config/references/portable.yaml')['pingpong_nodes']['.*']['.*'][found.name]
     judged = evaluation.judged(evaluation.Case(found, reference=references.Reference(tuple(leaf[:3])), reference_from='portable.yaml'))
@@ -187,6 +188,12 @@ def test_a_collapse_between_nodes_is_a_fail(long, ruling):
 
 
 NEAR, FAR = {'core_to_core.0': 33e-9}, {'core_to_core.0': 150e-9}
+
+
+def judged_by_portable(case):
+    leaves = references.load(rfm.REPOSITORY / 'config/references/portable.yaml')['pingpong']['.*']['.*']
+    return {name: evaluation.judged(evaluation.choose(found, references.Known('portable.yaml', [references.Reference(tuple(leaves[name][:3]))])))
+            for name, found in evaluation.of_processes(case).items()}
 
 
 @pytest.mark.parametrize('slow_from, changes_at, ruling, told', [
@@ -199,14 +206,27 @@ def test_a_collapse_is_told_with_the_state_of_its_size(slow_from, changes_at, ru
     records = [measurement(variant='swapped', size=size, passes=1, options={'messages': 2}, index=0, set_aside=0, rounds=list(range(10)),
                            state=FAR if size >= changes_at else NEAR, process=0,
                            seconds=[2 * (1e-6 + size / 1e10) * (20 if size >= slow_from else 1)] * 10) for size in (2**power for power in range(22))]
-    case = SimpleNamespace(measurements=records, note=notes.append, evaluate=lambda: [check.steadiness(case, 'swapped', 'swapped.shm')])
-    (name, (found,)), = evaluation.of_processes(case).items()
-    leaf = references.load(rfm.REPOSITORY / 'config/references/portable.yaml')['pingpong']['.*']['.*'][name]
-    judged = evaluation.judged(evaluation.choose([found], references.Known('portable.yaml', [references.Reference(tuple(leaf[:3]))])))
-    assert judged.verdict == ruling and (told or '') in judged.reason
+    case = SimpleNamespace(measurements=records, note=notes.append, transport='shm', evaluate=lambda: check.steadiness(case, 'swapped', 'swapped.shm'))
+    judged = judged_by_portable(case)
+    assert {name.split('.')[-2]: one.verdict for name, one in judged.items()} == {'swapped': ruling, 'long': ruling}
+    assert all((told or '') in one.reason for one in judged.values())
     assert [note for note in notes if 'not held against' in note] == [
         f"swapped: messages of {'4 KiB' if changes_at == 2**12 else '1 MiB'} and those of half the size met different states of the machine, and "
         'are not held against each other']
+
+
+@pytest.mark.parametrize('fallen, ruling', [({4096: 0.3}, {'all': 'PASS', 'long': 'PASS'}), ({2**23: 0.6}, {'all': 'PASS', 'long': 'PASS'}),
+                                            ({2**18: 0.25}, {'all': 'PASS', 'long': 'FAIL'}), ({4096: 0.1}, {'all': 'FAIL', 'long': 'PASS'})])
+def test_a_fall_to_a_quarter_is_a_protocol_for_short_messages_alone(fallen, ruling):
+    check = runpy.run_path(str(rfm.REPOSITORY / 'checks/mpi/pingpong.py'))['pingpong']
+    records, rate = [], 1e9
+    for size in (2**power for power in range(24)):
+        rate *= fallen.get(size, 1)
+        records.append(measurement(variant='swapped', size=size, passes=1, options={'messages': 2}, index=0, set_aside=0, rounds=list(range(10)), state={},
+                                   process=0, seconds=[2 * size / rate] * 10))
+    case = SimpleNamespace(measurements=records, note=lambda text: None, transport='shm', evaluate=lambda: check.steadiness(case, 'swapped', 'swapped.shm'))
+    judged = judged_by_portable(case)
+    assert {'long' if 'long' in name else 'all': one.verdict for name, one in judged.items()} == ruling
 
 
 @two_cpus
@@ -241,6 +261,19 @@ def test_the_hump_begins_where_messages_are_copied_once(checked, mpi):
         assert told[setting][mpi] in case['plumbline']['command']
     assert set(found) == {f'{name}.{setting}' for setting in ('never', 'from256KiB') for name in (
         'hump.64KiB', 'hump.512KiB', 'bandwidth.swapped.64KiB', 'bandwidth.swapped.512KiB', 'bandwidth.swapped.longest')}
+
+
+@pytest.mark.parametrize('changes_at, told', [(2**18, 'nowhere'), (2**12, '0.05 at 256 KiB')])
+def test_the_table_holds_no_state_of_the_machine_against_another(changes_at, told):
+    '''As the verdict; a fall within one state is told.'''
+    records = []
+    for group, size in enumerate([0, *(2**power for power in range(21))]):
+        handed = [150e-9 if size >= changes_at else 33e-9]
+        seconds = [2 * (1e-7 + size / 1e10) * (19.5 if size >= 2**18 else 1)] * 10
+        records += [measurement(variant=variant, size=size, passes=1, options={'messages': 2}, group=group, threads=1, ranks=2, seconds=seconds,
+                                probes={'core_to_core': {side: [handed] * 10 for side in ('before', 'after')}}) for variant in pingpong.VARIANTS]
+    (_, _, table) = list(pingpong.pingpong([{'transport': 'shm', 'records': records, 'machine': {'virtual': 'yes'}}]))[-1]
+    assert [row[3] for row in table.rows] == [told] * 3
 
 
 @two_cpus

@@ -8,7 +8,6 @@ from plumbline.mpi import messages, pingpong as model
 from plumbline.mpi.check import MpiCheck
 from plumbline.rfm.variables import Whole
 
-
 #: Bytes: such a message takes longer than a protocol needs to ask its receiver first (rendezvous), so that none may cost it much.
 LONG = 65536
 

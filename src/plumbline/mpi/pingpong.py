@@ -89,6 +89,14 @@ def of_halves(found, met=MappingProxyType({})):
     return {size: 2 * np.median(found[size // 2]) / found[size] for size in alike or pairs}
 
 
+def states_of(of_size):
+    '''The state of the machine that each size was measured in, for :func:`of_halves`.
+
+    :arg of_size: :func:`cases` of records as :meth:`plumbline.model.states.Found.within` gives them.
+    '''
+    return {size: record['state'] for size, record in of_size.items()}
+
+
 def falls(found, ratios):
     '''The sizes at which the bandwidth falls by more than a fifth, and by more than the noise: size -> median of its ``ratios``
     (:func:`of_halves`).'''

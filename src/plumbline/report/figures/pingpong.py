@@ -1,6 +1,6 @@
 '''PingPong between two processes.'''
 
-from plumbline.model import quantity
+from plumbline.model import quantity, states
 from plumbline.mpi import pingpong as model
 from plumbline.report import drawing
 from plumbline.report.figures.common import Table, by_transport, not_drawn, of_places
@@ -32,21 +32,28 @@ def pingpong(details):
             yield not_drawn(title, 'there are no records')
             continue
         yield title, caption, drawn({variant: model.cases(records, variant) for variant in VARIANTS})
-    rows = [row for told in by_transport(details) for row in _told(*told)]
+    rows = [row for told in by_transport(list(map(_in_usual_state, details))) for row in _told(*told)]
     if rows:
         header = ('where', 'variant', 'latency', 'falls', 'without end', 'residuals', 'eager to rendezvous', 'faster than swapped')
         yield 'PingPong in figures', (
             'Latency: half the round trip of the empty message. Without end: bandwidth by least squares over the largest '
-            f'messages, with the largest residual. Falls: where a message has less than 0.8 of the bandwidth of one of half its size. '
+            'messages, with the largest residual. Falls: where a message has less than 0.8 of the bandwidth of one of half its size. Of a machine '
+            'with several states each size is in the usual one, if it met that, and those in different states are not held against each other. '
             f'Eager to rendezvous: where the time per message steps up. {SOURCE}'
         ), Table(header, rows)
+
+
+def _in_usual_state(detail):
+    '''A result whose records have the samples alone by which its metrics are judged first, and their state.'''
+    met = states.find(detail.get('records') or [], detail.get('machine'))
+    return {**detail, 'records': met.within(met.choices[0])}
 
 
 def _told(at, transport, records):
     curves = {variant: model.curve(records, variant) for variant in VARIANTS} if records else {}
     for variant, found in curves.items():
         line, step = model.fit(found), model.step(found)
-        falls = model.falls(found, model.of_halves(found))
+        falls = model.falls(found, model.of_halves(found, model.states_of(model.cases(records, variant))))
         wrong = model.artefacts(found, curves['swapped']) if variant != 'swapped' else {}
         yield (f'{transport}{at}', variant, quantity.amount(quartiles(found[min(found)])[1], 's'),
                ', '.join(f'{ratio:.2f} at {quantity.size(size)}' for size, ratio in falls.items()) or 'nowhere',
