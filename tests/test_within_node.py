@@ -148,9 +148,7 @@ def test_each_is_compared_with_the_others():
 @pytest.mark.parametrize('kinds, shares', [
     ([], [2.0, 2.0, 0.25, 0.5]), ([[0, 1], [2, 3]], [1.0, 1.0, 0.5, 2.0]), ([[0, 1, 2], [3]], [1.6, 1.6, 0.25, np.nan])])
 def test_slow_cores_of_another_kind_are_no_outliers(kinds, shares):
-    check = runpy.run_path(str(CHECK))['within_node']
-    case = SimpleNamespace(plumbline=Result(machine={'core_kinds': kinds}), parts=[[0], [1], [2], [3]])
-    np.testing.assert_allclose(check.of_fellows(case, np.array([100.0, 100.0, 25.0, 50.0])), shares)
+    np.testing.assert_allclose(uncertainty.of_fellows(np.array([100.0, 100.0, 25.0, 50.0]), range(4), kinds), shares)
 
 
 @pytest.fixture

@@ -83,7 +83,8 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def evaluated(self):
         rates = grouping.by_key(((record['level'], record['process']), records.median_rate(record)) for record in metrics.kernels(self.measurements))
-        self.by_round = {which: self.of_fellows(np.array(own)) for which, own in rates.items()}
+        kinds, cpus = self.plumbline.of_machine.get('core_kinds', ()), [part[0] for part in self.parts]
+        self.by_round = {which: uncertainty.of_fellows(np.array(own), cpus, kinds) for which, own in rates.items()}
         return super().evaluated()
 
     def evaluate(self):
@@ -120,14 +121,3 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
         if self.of != 'cores' or machine.get('core_kinds'):     # cores of another kind do another number of additions
             return None
         return probes.doubt_beside(beside)
-
-    def of_fellows(self, rates):
-        '''Of each part its rate over that of the others of its kind of cores; NaN of one that has no fellow.'''
-        kinds = [frozenset(kind) for kind in self.plumbline.of_machine.get('core_kinds', ())]
-        kind_of = [next((number for number, kind in enumerate(kinds) if part[0] in kind), None) for part in self.parts]
-        shares = np.full(len(rates), np.nan)
-        for kind in set(kind_of):
-            same = [number for number, one in enumerate(kind_of) if one == kind]
-            if len(same) > 1:
-                shares[same] = rates[same] / uncertainty.median_of_others(rates[same])
-        return shares

@@ -130,11 +130,6 @@ def traffic_factor(kernel, level):
     return 1.0 if level == 'L1' or 'mem' in rest else WRITE_ALLOCATE[family]
 
 
-def _size_argument(size):
-    '''likwid-bench reads the number as a 32-bit integer, so large sizes go in units of 1000 B.'''
-    return f'{size}B' if size < 2**31 else f'{size // 1000}kB'
-
-
 def _first_iterations(level, threads, size):
     if level == 'memory':
         rate = min(threads * _GUESS_MEMORY, _GUESS_MEMORY_NODE)
@@ -191,9 +186,10 @@ def script(commands, own=None):
         if place != (command['level'], command['threads']):
             place = command['level'], command['threads']
             lines.append('cross_check_rate=0')
-        cpus = ','.join(map(str, command['cpus']))
-        lines.append(f"cross_check {command['level']} {command['threads']} {cpus} {_size_argument(command['size'])} {command['kernel']} "
-                     f"{command['repeat']} {command['size']} {command['iterations']}")
+        cpus, size = ','.join(map(str, command['cpus'])), command['size']
+        argument = f'{size}B' if size < 2**31 else f'{size // 1000}kB'      # likwid-bench reads the number as a 32-bit integer
+        lines.append(f"cross_check {command['level']} {command['threads']} {cpus} {argument} {command['kernel']} "
+                     f"{command['repeat']} {size} {command['iterations']}")
         block = command['level'], command['threads'], command['repeat']
         if own and (following is None or block != tuple(following[key] for key in ('level', 'threads', 'repeat'))):
             level, threads, repeat = block

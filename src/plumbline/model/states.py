@@ -155,7 +155,7 @@ class Found:
 
     @functools.cached_property
     def _groups(self) -> dict[tuple, list[int]]:
-        return by_key(((_process(record), record['group']), number) for number, record in enumerate(self.measurements))
+        return by_key(((record.get('process', 0), record['group']), number) for number, record in enumerate(self.measurements))
 
     @functools.cached_property
     def choices(self) -> list[Choice]:
@@ -206,10 +206,6 @@ class Found:
         teams = [team for team, centres in self.centres.items() if len(centres) > 1]
         return ([(state, int(count)) for team in teams for state, count in zip(self.centres[team], self._counts[team][0])],
                 sum(self._counts[team][1] for team in teams))
-
-
-def _process(record: dict) -> int:
-    return record.get('process', 0)
 
 
 def _team(record: dict) -> Team:

@@ -109,14 +109,9 @@ def _mapped(change, node, *beside):
     return {key: child for key, child in found.items() if child}
 
 
-def _is_origin(node):
-    '''Whether this is where one reference comes from, and not a level of keys.'''
-    return isinstance(node.get('accepted', node.get('when')), str)
-
-
 def _wrong_origin(node, accepted, keys=('$provenance',)):
     '''Walk the provenance; the first that does not fit what was accepted, or :obj:`None`.'''
-    if not _is_origin(node):
+    if not isinstance(node.get('accepted', node.get('when')), str):       # a level of keys
         return next(filter(None, (_wrong_origin(child, accepted, (*keys, key)) for key, child in node.items())), None)
     if 'accepted' not in node:
         return None

@@ -115,7 +115,8 @@ def _fill(found, candidates, site, used):
     '''Fill in what a :class:`Proposal` says of metrics.'''
     by_place = grouping.by_key((one.place, one) for one in candidates)
     why = {place: _ticket(site, place) or its[0].why or _too_seldom(its, found.sessions) for place, its in by_place.items()}
-    recorded, measured = _recorded(site), {place[:-1] for place in by_place}
+    recorded = {place: leaf for place, leaf in leaves(site) if origin_of(site, place)}      # not written by hand
+    measured = {place[:-1] for place in by_place}
     there, not_measured = by_place.keys() | _places(candidates, used, found.index), _not_measured(used, found.index)
     vanishing = [place for place in recorded if place[:-1] in measured and place not in there and not _ticket(site, place)
                  and not any(one.means(place[-1]) for one in not_measured[place[:-1]])]
@@ -190,11 +191,6 @@ def _not_measured(used, index):
         place = (row['check'], *recording.keys_of(index[row['check']], row))
         found[place] += map(Skipped.of_json, row['skipped'])
     return found
-
-
-def _recorded(site):
-    '''The references in a file that were not written by hand: dictionary place -> leaf.'''
-    return {place: leaf for place, leaf in leaves(site) if origin_of(site, place)}
 
 
 def _digits(value, digits):

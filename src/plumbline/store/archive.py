@@ -129,10 +129,6 @@ def present(files: list[Path], say: bool = False) -> list[Path]:
     return found
 
 
-def _started(info: dict) -> datetime.datetime:
-    return datetime.datetime.fromtimestamp(info['time_start_unix'], datetime.timezone.utc)
-
-
 def read(*run_report_paths: str | Path, largest: int = run_reports.LARGEST_REPORT) -> pl.DataFrame:
     '''One run report of ReFrame, or those of a pipeline's jobs, as the rows of a session.
 
@@ -147,11 +143,10 @@ def read(*run_report_paths: str | Path, largest: int = run_reports.LARGEST_REPOR
 
 def frame_of(report: dict) -> pl.DataFrame:
     '''The same of a run report that has been read.'''
-    session, started = session_name(report), _started(report['session_info'])
-    rows = session_rows(report)
+    info, rows = report['session_info'], session_rows(report)
+    session, started = session_name(report), datetime.datetime.fromtimestamp(info['time_start_unix'], datetime.timezone.utc)
     for row in rows:
         row.update(session=session, started=started)
-    info = report['session_info']
     rows[0]['session_info'] = json.dumps({**info, 'cmdline': masked(info.get('cmdline') or '')})
     return pl.DataFrame([{column: row.get(column) for column in SCHEMA} for row in rows], schema=SCHEMA)
 
