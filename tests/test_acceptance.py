@@ -144,12 +144,9 @@ def test_the_document_as_pdf(tmp_path, node):
     assert (tmp_path / 'a.pdf').read_bytes().startswith(b'%PDF') and (tmp_path / 'a.pdf').stat().st_size > 10_000
 
 
-def test_a_document_of_another_kind_is_none(tmp_path, node):
+def test_a_document_of_another_kind_is_none(tmp_path, node, monkeypatch):
     node(1, metric())
     assert str(run(tmp_path, '--output', tmp_path / 'a.txt').exception) == f'{tmp_path}/a.txt: a document is .pdf or .html'
-
-
-def test_without_weasyprint_one_line_says_what_to_do(tmp_path, node, monkeypatch):
     monkeypatch.setitem(sys.modules, 'weasyprint', None)
     node(1, metric())
     done = run(tmp_path, '--output', tmp_path / 'a.pdf')

@@ -138,9 +138,6 @@ def test_processes_beside_somebody_else_do_not_count_where_most_had_their_core()
     assert (found.metric.value, found.metric.doubt, found.set_aside, len(found.processes)) == (pytest.approx(0.9), None, 3, 2)
     found = evaluation.pooled([cases[0], cases[0], cases[1]])
     assert (found.metric.value, found.metric.doubt, found.set_aside) == (0.5, 'made up', 0)
-
-
-def test_a_doubt_of_one_process_is_one_of_all():
     cases = [evaluation.Case(metrics.Metric('of_baseline', 'made', np.array([0.5] * 3), baseline=FMA.leaf, doubt=doubt),
                              processes=[{'process': number, 'n': 3, 'record': None}]) for number, doubt in enumerate((None, 'made up'))]
     assert evaluation.pooled(cases).metric.doubt == 'made up'

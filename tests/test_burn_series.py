@@ -52,9 +52,6 @@ def test_a_loss_of_five_per_cent_is_told_from_noise_of_two():
     for seed in range(40):
         assert uncertainty.median_interval(model.drift(*series(480, 0.05, 0.02, seed)))[1] < 1
         assert uncertainty.median_interval(model.of_start(series(480, 0.05, 0.02, seed)[1]))[1] < 1
-
-
-def test_outliers_carry_no_slope_and_a_late_step_is_seen_by_the_last_tenth():
     done, rates = series(240, noise=0.005)
     rates[::9] *= 0.3
     assert np.median(model.drift(done, rates)) == pytest.approx(1, abs=0.01)
@@ -179,9 +176,6 @@ def test_a_burn_with_torn_lines_is_no_silent_pass():
     assert judged(whole + '{"record": "burn_ph\n' + text_of(lines[0]) + after)[0]['burn_errors'] == 'NO REFERENCE'
     wrong = measured(whole + '{"record": "burn_error"\n' + text_of(lines[0]) + after)[0]['burn_errors']
     assert wrong.verdict == 'FAIL' and 'no whole record says where' in wrong.reason
-
-
-def test_records_that_were_lost_while_the_file_system_hung_are_told():
     assert 'for a while (it hung): 1 waited, 7 were lost' in ' '.join(judged(text_of(*burnt()[:-1], END | {'lost_records': 7}))[1])
 
 

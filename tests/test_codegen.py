@@ -27,9 +27,6 @@ def test_the_widest_packed_arithmetic_counts_and_scalar_code_is_called_scalar():
     cases = [('plain', None), ('novec', None), ('nt', 'avx512f'), ('fortran', None)]
     assert codegen.widths_of(DISASSEMBLY, 'triad', cases) == {
         'plain': '256-bit', 'novec': 'scalar', 'nt': '512-bit'}
-
-
-def test_a_function_without_arithmetic_has_no_width():
     assert codegen.vector_width(['  10:\tmov %rax,%rbx']) is None
 
 

@@ -238,13 +238,10 @@ def test_a_cause_is_named_where_it_is_and_not_where_it_is_not(name):
         assert name not in names(cases)
 
 
-def test_nothing_is_told_of_a_healthy_session():
+def test_nothing_is_told_of_a_healthy_session_and_none_fits_is_an_answer():
     for cases in (node, messages, pairs, files, lambda: nontemporal(0.0), lambda: node(detail=record() | machine(capacity={'L3': 2**22}, allowed_cpus=[0]))):
         found = diagnose(cases())
         assert (found.findings, found.none_fits) == ([], '')
-
-
-def test_none_fits_is_an_answer():
     found = diagnose(node(cache=0.3, latency=0.3))
     assert found.findings == [] and found.none_fits.startswith(f'None of the {len(diagnosis.rules())} causes that Plumbline knows fits what is wrong: ')
     assert 'node_speed L1 one flops.L1' in found.none_fits and 'triad_memory' not in found.none_fits
@@ -276,27 +273,21 @@ def test_a_subsystem_is_explained_whatever_other_partitions_there_are():
     assert found.unexplained == ['latency of cpu as a whole']
 
 
-def test_hosts_are_told_apart():
+def test_hosts_are_told_apart_and_of_many_some_are_named():
     cases = [sample.case('triad_memory', [row('bandwidth.plain', loss)], threads='all', host=host, detail=contention(waited=waited))
              for host, loss, waited in (('n1', 0.0, 0.0), ('n2', 0.3, 5.0))]
     finding, = diagnose(cases).findings
     assert finding.title == 'n2: The threads did not have the CPUs to themselves' and finding.evidence[0].startswith('other processes took 12 %')
-
-
-def test_of_many_hosts_some_are_named():
     cases = [sample.case('triad_memory', [row('bandwidth.plain')], threads='all', host=f'n{number}', detail=contention(waited=5.0)) for number in range(9)]
     finding, = diagnose(cases).findings
     assert finding.title.startswith('n0, n1, n2, n3, n4, n5, and 3 more: The threads') and len(finding.hosts) == 9
     assert finding.evidence[0].startswith('n0: other processes')
 
 
-def test_what_could_not_be_judged_is_explained_as_well():
+def test_what_could_not_be_judged_is_explained_as_well_and_no_proof():
     cases = [test_('triad_memory', row('bandwidth.plain', ruling=verdict.UNSTABLE), threads='all', detail=contention(waited=5.0))]
     found = diagnose(cases)
     assert [one.rule['name'] for one in found.findings] == ['noisy_neighbour'] and not found.none_fits
-
-
-def test_what_could_not_be_judged_is_no_proof():
     cases = [*node(latency=0.3), test_('cores', sample.metric('of_base.all', 0.9, verdict=verdict.UNSTABLE))]
     assert diagnose(cases).findings == []
 

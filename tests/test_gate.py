@@ -72,19 +72,14 @@ SERVICES = {'slurmd': 'active', 'munge': 'active'}
 
 def made(folder, changed=None, commands=None, services=None):
     '''The groups of a node that is like the good one but for some files (None: they are not there), commands and services.'''
-    for name, text in {**GOOD, **(changed or {})}.items():
-        if text is not None:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text)
+    rfm.laid(folder, {name: text for name, text in {**GOOD, **(changed or {})}.items() if text is not None})
     path = folder / 'commands'
-    path.mkdir()
     states = {**SERVICES, **(services or {})}
     answers = ''.join(f'{name}) echo {state};; ' for name, state in states.items())
     scripts = {name: f"printf '%s\\n' {shlex.quote(text)}\nexit {code}\n" for name, (text, code) in {**COMMANDS, **(commands or {})}.items() if text is not None}
     scripts['systemctl'] = f'shift\nfor unit; do case $unit in {answers} *) echo inactive;; esac; done\nexit 3\n'
     for name, script in scripts.items():
-        (path / name).write_text('#!/bin/sh\n' + script)
-        (path / name).chmod(0o755)
+        rfm.script(path / name, script)
     node = Node(root=str(folder), path=str(path), packages=['libc6', 'slurmd'], services=['munge', 'slurmd'], variables=['PLUMB_GATE'], mounts=['/', '/scratch'])
     return facts.groups(node)
 
@@ -258,9 +253,6 @@ def test_where_nothing_can_be_read_nothing_is_known(good):
     found = reading.Found()
     found.add(reading.Missing('cpu', 'gone'))
     assert gate.judge([good], found)[:2] == (gate.UNKNOWN, 'plumbline gate: unknown: nothing could be read: gone')
-
-
-def test_the_line_is_short_and_says_how_many_more():
     expected = {f'net.eth{n}.state': {'is': 'up', 'severity': 'drain'} for n in range(20)}
     found = reading.Found()
     for n in range(20):
@@ -488,9 +480,6 @@ def test_all_that_can_be_read_may_be_expected(tmp_path):
     found = seen(tmp_path, {'sys/class/dmi/id/bios_date': '1', 'proc/self/mountinfo': GOOD['proc/self/mountinfo'].replace('nfs4', 'tmpfs')})
     (tmp_path / 'k.yaml').write_text(record.text({**content_of(dict.fromkeys(found.facts, AS_IT_IS)), 'recorded': {}, 'not_read': {}}))
     assert len(files.load(tmp_path / 'k.yaml')['expectations']) > 80
-
-
-def test_what_differs_by_its_quotes_alone_is_as_expected():
     assert compare.holds('0', {'is': 0}) and compare.holds(2, {'one_of': ['2']}) and compare.holds(2, {'is': 2.0})
     assert not compare.holds('0-1', {'is': 0}) and not compare.holds(['a'], {'is': 'a'})
 
@@ -594,9 +583,6 @@ def test_a_mount_that_is_read_only_on_the_good_node_may_be_so(tmp_path):
     read_only = seen(tmp_path, {'proc/self/mountinfo': GOOD['proc/self/mountinfo'].replace('server:/scratch rw', 'server:/scratch ro')})
     expected = record.expectations('epyc', read_only)['expectations']
     assert 'mount./scratch.writable' not in expected and 'ro' in expected['mount./scratch.options']['holds']
-
-
-def test_mounts_of_the_kernel_and_of_containers_are_not_recorded():
     found = {path: (kind, '', []) for kind, path in (
         ('nfs4', '/home'), ('lustre', '/scratch'), ('xfs', '/'), ('tmpfs', '/tmp'), ('tmpfs', '/dev/shm'), ('proc', '/proc'), ('overlay', '/x'),
         ('tmpfs', '/run/user/0'), ('fuse', '/cvmfs'), ('autofs', '/users'), ('nfs4', '/users/a/b'))}

@@ -29,7 +29,7 @@ def fitting(monkeypatch):
 
 # --- steps --------------------------------------------------------------------------------------------------------------
 
-def test_a_step_by_hand():
+def test_a_step_by_hand_and_a_scatter_that_does_not_count_steps():
     '''Means of 0 and -0.1, squares within 4 x 0.01^2 and 2 x 0.01^2 about them: s^2 = 6e-4 / 6 with 8 - 2 degrees of freedom.'''
     logs = np.array([0.01, -0.01, 0.01, -0.01, -0.1, -0.1, -0.09, -0.11])
     scores, shifts, freedom = changes._scores(logs, np.array([4]), (0, 0.02))
@@ -37,9 +37,6 @@ def test_a_step_by_hand():
     assert scores[0] == pytest.approx(-0.1 / (1e-4**0.5 * (1 / 4 + 1 / 4)**0.5))
     found = changes.step(np.exp(logs), NOTHING)
     assert (found.begin, found.change) == (4, pytest.approx(np.expm1(-0.1))) and found.chance < 1e-3
-
-
-def test_a_scatter_does_not_count_steps():
     values = np.exp([0.0, 0.02, 0.0, 0.02, 1.02, 1.0, 1.02, 1.0])
     variance, freedom = changes.scatter(values)
     assert variance == pytest.approx((6 * 0.02**2 + 1) / 7 / 2) and freedom == pytest.approx(14 / 3)
@@ -57,13 +54,10 @@ def test_chance_is_what_it_says(size, freedom):
     assert 0.02 < np.mean(np.array(found) <= 0.05) < 0.08
 
 
-def test_sessions_of_fewer_metrics_scatter_more_and_are_no_step():
+def test_sessions_of_fewer_metrics_or_like_their_neighbours_are_no_step():
     chance, shares = np.random.default_rng(9), np.repeat([1 / 9, 1.0], [6, 24])
     found = [changes.step(np.exp(chance.normal(0, 0.02 / np.sqrt(shares))), (3, 0.02), shares=shares).chance for _ in range(1000)]
     assert 0.02 < np.mean(np.array(found) <= 0.05) < 0.08
-
-
-def test_sessions_that_are_like_their_neighbours_are_no_step():
     chance, found = np.random.default_rng(2), []
     for _ in range(400):
         drifting = list(itertools.accumulate(chance.normal(0, 0.02, 60), lambda before, new: 0.4 * before + new))
@@ -71,15 +65,12 @@ def test_sessions_that_are_like_their_neighbours_are_no_step():
     assert np.mean(np.array(found) < 0.01) < 0.05       # 0.25 if neighbours were taken to be independent
 
 
-def test_a_step_and_its_end_are_two_steps():
+def test_a_step_and_its_end_are_two_and_one_odd_session_is_none():
     logs = np.random.default_rng(3).normal(0, 0.01, 40)
     logs[15:28] -= 0.08
     down, up = changes.steps(np.exp(logs), NOTHING, changes.RATE)
     assert (down.begin, up.begin) == (15, 28)
     assert down.change == pytest.approx(-0.08, abs=0.01) and up.change == pytest.approx(0.08, abs=0.01)
-
-
-def test_one_odd_session_is_no_step():
     logs = np.random.default_rng(4).normal(0, 0.01, 30)
     logs[-1] -= 0.5
     assert changes.steps(np.exp(logs), NOTHING, changes.RATE) == []
@@ -389,20 +380,18 @@ def test_what_cannot_be_told(tmp_path, options, said):
 
 # --- the page -----------------------------------------------------------------------------------------------------------
 
-def test_the_page_names_what_changed_with_a_step_and_every_night(tmp_path):
+
+def test_the_page_names_what_changed_with_a_step_and_says_nothing_of_two_sessions(tmp_path):
+    fill(tmp_path, STEP[:2])
+    assert 'no subsystem has a course yet: none of its metrics is in 5 sessions' in run(tmp_path, '--output', tmp_path / 'history.html').output
+    page = (tmp_path / 'history.html').read_text()
+    assert 'Too few sessions to say whether a subsystem has become worse.' in page and 'No subsystem has become worse' not in page
     newer = {**MACHINE, 'kernel': '6.2.0'}
     fill(tmp_path, STEP, machine=lambda number: newer if number >= 14 else MACHINE)
     done = run(tmp_path, '--output', tmp_path / 'history.html')
     page = (tmp_path / 'history.html').read_text()
     assert done.exit_code == 1 and 'kernel: 6.1.0 -&gt; 6.2.0' in page
     assert page.count('aria-label="2020-01-') == 17 and 'title="2020-01-29: 1 session; software 2 PASS; speed 8 PASS"' in page
-
-
-def test_of_two_sessions_nobody_says_that_nothing_is_worse(tmp_path):
-    fill(tmp_path, STEP[:2])
-    assert 'no subsystem has a course yet: none of its metrics is in 5 sessions' in run(tmp_path, '--output', tmp_path / 'history.html').output
-    page = (tmp_path / 'history.html').read_text()
-    assert 'Too few sessions to say whether a subsystem has become worse.' in page and 'No subsystem has become worse' not in page
 
 
 def test_one_node_and_one_environment(tmp_path):

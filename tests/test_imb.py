@@ -62,18 +62,17 @@ def values(output, benchmark, processes, mode=None):
 def test_every_kind_of_table_of_mpi1():
     found = read('impi_mpi1')
     assert (found.program, found.version, len(found.tables), len(found.rows)) == ('IMB-MPI1', '2021.11', 14, 38)
-    assert found.command == ['IMB-MPI1', '-msglog', '3:4', '-iter', '20', 'PingPong', 'PingPing', 'Sendrecv', 'Exchange', 'Allreduce', 'Bcast', 'Alltoall', 'Barrier']
-    assert found.benchmarks == found.command[5:]
+    assert found.benchmarks == ['PingPong', 'PingPing', 'Sendrecv', 'Exchange', 'Allreduce', 'Bcast', 'Alltoall', 'Barrier']
     assert values(found, 'PingPong', 2) == [(0, 20, 3.34, 0.0), (8, 20, 2.26, 3.54), (16, 20, 2.86, 5.60)]
     assert values(found, 'Exchange', 4)[2] == (16, 20, 9.41, 11.08, 10.19, 5.77)
     assert values(found, 'Alltoall', 4)[1] == (8, 20, 7.84, 9.24, 8.38)
     assert values(found, 'Barrier', 4) == [(20, 0.55, 0.55, 0.55)]
     table = found.tables[3]
-    assert [column.name for column in table.columns] == ['bytes', 'repetitions', 't_min', 't_max', 't_avg', 'bandwidth']
+    assert list(table.columns) == ['bytes', 'repetitions', 't_min', 't_max', 't_avg', 'bandwidth']
     assert [table.idle for table in found.tables[:4]] == [2, 2, 2, 0]
 
 
-def test_both_modes_and_all_kinds_of_rma():
+def test_rma_in_both_modes_nbc_with_overlap_an_odd_number_of_processes_and_lengths_once_more():
     found = read('impi_rma')
     assert len(found.tables) == 26 and len(found.benchmarks) == 17
     assert values(found, 'Unidir_put', 2, 'NON-AGGREGATE')[1] == (8, 20, 3.54, 2.26)
@@ -82,9 +81,6 @@ def test_both_modes_and_all_kinds_of_rma():
     assert values(found, 'Exchange_get', 2)[2] == (16, 20, 0.55, 0.69, 0.62)
     assert found.tables[-1].rows[1].values == {'repetitions': 20, 't_pure': 1.28, 't_ovrl': 2.19}
     assert {table.shape.mode for table in read('openmpi_rma').tables} == {None, 'AGGREGATE'}
-
-
-def test_overlap_of_nbc():
     found = read('impi_nbc')
     assert len(found.tables) == 13
     assert found.tables[0].rows[1].values == {
@@ -93,13 +89,7 @@ def test_overlap_of_nbc():
     other = read('openmpi_nbc')
     assert values(other, 'Iallreduce_pure', 2)[1] == (4096, 30, 4.89, 5.01, 4.95)
     assert values(other, 'Ibarrier_pure', 2) == [(30, 0.37, 0.37, 0.37)]
-
-
-def test_an_odd_number_of_processes():
     assert values(read('openmpi_mpi1'), 'Exchange', 3)[1] == (1, 30, 18532.54, 18855.64, 18659.28, 0.0)
-
-
-def test_lengths_that_the_output_does_not_repeat():
     assert [row[0] for row in values(read('impi_pairs'), 'Sendrecv', 2)] == [4, 16, 4]
 
 
@@ -171,7 +161,7 @@ def test_a_line_is_lost_doubled_glued_or_between(name, change):
 def test_a_garbled_number(name):
     '''A letter, a point or a minus anywhere in the first row or the last, a blank within a number: always an error.'''
     lines = text_of(name).split('\n')
-    rows = [row.line - 1 for row in read(name).rows]
+    rows = [number for number, line in enumerate(lines) if re.fullmatch(r'[ .\d]*\d', line)]
     for at in rows[0], rows[-1]:
         for column, character in enumerate(lines[at]):
             within = ' ' not in lines[at][column - 1:column + 2] and 0 < column < len(lines[at]) - 1
@@ -224,10 +214,6 @@ def test_how_often_imb_repeats_at_most(option, most):
     assert imb.layout.Asked(['IMB-RMA', '-iter', option], []).most_repetitions == most
 
 
-def test_what_imb_refuses_is_said():
-    assert 'IMB says: Benchmark PingPong invalid for 1 processes' in complaint('impi_invalid')
-
-
 def test_several_runs_in_one_text():
     pairs, job = text_of('impi_pairs'), 'echo of a job\n'
     found = imb.outputs(job + pairs + job + pairs + job, 'out', 2, sizes=[4, 16, 4])
@@ -241,15 +227,12 @@ def test_several_runs_in_one_text():
         imb.outputs(pairs + headless, 'out', 1, sizes=[4, 16, 4])
     with pytest.raises(PlumblineError, match='Exchange: .*ends here'):
         imb.outputs(pairs[:-60] + pairs, 'out', 2, sizes=[4, 16, 4])
-
-
-def test_all_of_imb_is_known():
-    assert {name: len(suite) for name, suite in imb.layout.SUITES.items()} == {'IMB-MPI1': 23, 'IMB-RMA': 19, 'IMB-NBC': 26}
+    assert 'IMB says: Benchmark PingPong invalid for 1 processes' in complaint('impi_invalid')
 
 
 # --- samples -----------------------------------------------------------------------------------------------------
 
-def test_runs_are_samples():
+def test_runs_are_samples_if_they_are_enough_of_a_program_that_is_known():
     text = text_of('impi_mpi1')
     other = text.replace('         2.26         3.54', '         2.00         4.00')
     cases = {(case.shape.benchmark, case.shape.processes, case.bytes): case
@@ -263,6 +246,9 @@ def test_runs_are_samples():
     np.testing.assert_allclose(cases['Barrier', 2, None].seconds, [0.45e-6] * 2)
     with pytest.raises(PlumblineError, match='run 2: its tables are not those of run 1'):
         imb.samples([read('impi_mpi1'), read('openmpi_mpi1')])
+    assert {name: len(suite) for name, suite in imb.layout.SUITES.items()} == {'IMB-MPI1': 23, 'IMB-RMA': 19, 'IMB-NBC': 26}
+    with pytest.raises(PlumblineError, match='9 runs of IMB are as many samples: 10 at least are needed'):
+        ImbCheck.start(types.SimpleNamespace(runs=9), [])
 
 
 @pytest.mark.parametrize('length, text', [(0, '0B'), (4, '4B'), (1024, '1KiB'), (1025, '1025B'), (2**22, '4MiB'), (3 * 2**20, '3MiB'), (2**30, '1024MiB')])
@@ -435,11 +421,6 @@ def test_each_run_has_its_own_tables(imb_place, with_imb, tmp_path):
     slow, fast = [4 / 15.16] * 10, [4 / 30.32] * 10
     of_one_state = [slow, fast] if 'states' in metric else []       # the machine may change its own between the two runs
     assert any(metric['samples'] == pytest.approx(expected) for expected in (slow + fast, *of_one_state))
-
-
-def test_too_few_runs_are_refused():
-    with pytest.raises(PlumblineError, match='9 runs of IMB are as many samples: 10 at least are needed'):
-        ImbCheck.start(types.SimpleNamespace(runs=9), [])
 
 
 @pytest.mark.parametrize('lines, lengths, reason', [(46, '4,16,4', 'PingPing: '), (0, '4', 'not in')])

@@ -68,9 +68,6 @@ def test_an_end_of_reframe_that_no_verdict_explains_is_in_every_output(tmp_path)
     error, = xml.parse(files['junit']).getroot().iter('error')
     assert error.get('type') == 'REFRAME FAILED' and json.loads(files['json'].read_text())['exit_status'] == 2
     assert 'plumbline_session_exit_status{system="made"} 2\n' in files['prometheus'].read_text()
-
-
-def test_a_state_without_references_explains_an_end_of_reframe(tmp_path):
     other = metric(verdict='NO REFERENCE', reference=None, reference_from=None, recorded_states=[{'core_to_core.0': 1e-8}])
     end = {'result': 'fail', 'fail_phase': 'performance', 'fail_reason': 'no reference of this state'}
     path = write_report(tmp_path / 'r.json', [case('Test %threads=one', plumbline=result(other, failed_for='UNSTABLE'), **end)])

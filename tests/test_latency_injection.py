@@ -83,8 +83,8 @@ def test_mpi4pys_tests_pass(mpi, shared):
     mpi4py_suite.install(folder)
     found = mpi4py_suite.variables(folder, mpi.family, mpi.compiled('single'))
     _, _, _, errors = mpi.run(2, *mpi4py_suite.command(folder), timeout=400, waits=False, PLUMBLINE_LATENCY_US='5', **found)
-    # What was received just now may be complete in that moment, or 5 us later: MPI promises neither.
-    mpi4py_suite.assert_passed(errors, 2, but={'testManyISSendAndRecv'})
+    # Ten looks of MPICH take less than 5 us: what was received just now may be complete after them, or not yet: MPI promises neither.
+    mpi4py_suite.assert_passed(errors, 2, but={'testManyISSendAndRecv'} if mpi.family == 'mpich' else ())
 
 
 # --- the right messages ------------------------------------------------------------------------------

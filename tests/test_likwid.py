@@ -120,7 +120,7 @@ def triad(clock=None):
                      for line in text.splitlines())
 
 
-def test_log_becomes_samples():
+def test_log_becomes_samples_by_one_clock():
     samples = bench_output.parse_cross_check(log(
         (TRIAD, triad(), 0), (TRIAD.replace('level=L1', 'level=L2'), triad(), 0)))
     assert [s['level'] for s in samples] == ['L1', 'L2']
@@ -131,9 +131,6 @@ def test_log_becomes_samples():
     again = TRIAD.replace('iterations=2000', 'iterations=3000')
     samples = bench_output.parse_cross_check(log((TRIAD, triad(), 0), (again, triad(), 0)))
     assert len(samples) == 1
-
-
-def test_one_clock_for_all_calls():
     # The same cycles; the third process took its clock for half as fast, so its time for double.
     samples = bench_output.parse_cross_check(log(*((TRIAD.replace('repeat=0', f'repeat={i}'), triad(clock), 0)
                                         for i, clock in enumerate([2000, 2000, 1000]))))
@@ -196,7 +193,13 @@ def test_script_is_posix_and_calls_what_was_planned(tmp_path):
     assert done.stderr == ''
 
 
-def test_our_streams_run_after_each_repeat(tmp_path):
+def test_our_streams_run_after_each_repeat_are_found_and_agree_by_turns(tmp_path):
+    '''In the second repeat the machine was twice as fast; a rate of one repeat is not held against the other's.'''
+    samples = [{'level': 'L1', 'threads': 1, 'kernel': 'a', 'repeat': repeat, 'traffic_rate': rate, 'traffic_factor': 1,
+                'own_rate': own} for repeat, rate, own in ((0, 50, 90), (0, 100, 90), (1, 200, 190), (2, 100, 110))]
+    assert bench_output.agreement(samples, 'L1', 1) == pytest.approx([0.9, 0.95, 1.1])
+    assert bench_output.agreement(samples, 'L2', 1) == bench_output.agreement(None, 'L1', 1) == []
+    assert bench_output.agreement([sample | {'own_rate': None} for sample in samples], 'L1', 1) == []
     commands = bench.bench_commands({'L1': 2**14, 'L2': 2**18}, [0], 'sse', 'full')
     script = bench.script(commands, {('L1', 1): 'run-ours L1', ('L2', 1): 'run-ours L2'})
     lines = [line.split()[0] if line.startswith('cross_check ') else line for line in script.splitlines()
@@ -204,24 +207,12 @@ def test_our_streams_run_after_each_repeat(tmp_path):
     block = ['cross_check'] * 5
     assert lines == [line for level in ('L1', 'L2') for repeat in range(3) for line in (
         *block, f'echo "### plumbline-own level={level} threads=1 repeat={repeat}"', f'run-ours {level} || true')]
-
-
-def test_what_our_streams_printed_is_found():
     text = log((TRIAD, triad(), 0)).replace('### plumbline-cross-check-done', (
         '### plumbline-own level=L1 threads=2 repeat=0\nours\n### plumbline-own level=memory threads=2 repeat=1\n'
         '### plumbline-cross-check-done'))
     assert [part[:3] for part in bench_output.own_parts(text)] == [('L1', 2, 0), ('memory', 2, 1)]
     assert bench_output.own_parts(text)[0][3].strip() == 'ours' and bench_output.own_parts(text)[1][3].strip() == ''
     assert len(bench_output.parse_cross_check(text)) == 1
-
-
-def test_agreement_is_of_streams_that_ran_by_turns():
-    '''In the second repeat the machine was twice as fast; a rate of one repeat is not held against the other's.'''
-    samples = [{'level': 'L1', 'threads': 1, 'kernel': 'a', 'repeat': repeat, 'traffic_rate': rate, 'traffic_factor': 1,
-                'own_rate': own} for repeat, rate, own in ((0, 50, 90), (0, 100, 90), (1, 200, 190), (2, 100, 110))]
-    assert bench_output.agreement(samples, 'L1', 1) == pytest.approx([0.9, 0.95, 1.1])
-    assert bench_output.agreement(samples, 'L2', 1) == bench_output.agreement(None, 'L1', 1) == []
-    assert bench_output.agreement([sample | {'own_rate': None} for sample in samples], 'L1', 1) == []
 
 
 # --- likwid-pin ---
@@ -289,7 +280,7 @@ def test_live_likwid_pin_takes_cpu_numbers_in_a_cpuset(places):
 
 # --- likwid-perfctr ---
 
-def test_tables_of_an_intel_processor():
+def test_tables_and_volume_of_an_intel_processor():
     parsed = perfctr.parse_perfctr_csv(data('by_hand_icx_mem.csv'))
     assert list(parsed) == ['triad', 'copy'] and list(parsed['triad']) == ['MEM']
     triad_region = parsed['triad']['MEM']
@@ -299,7 +290,6 @@ def test_tables_of_an_intel_processor():
     assert triad_region['events']['CAS_COUNT_WR:MBOX7C1'] == {0: 2.5e6, 1: 0}
     assert len(triad_region['events']) == 20 and len(triad_region['metrics']) == 10
     assert triad_region['metrics']['Memory bandwidth [MBytes/s]'] == {0: 40960, 1: 0}
-    parsed = perfctr.parse_perfctr_csv(data('by_hand_icx_mem.csv'))
     # 8 channels x (7.5 + 2.5) million lines of 64 bytes.
     assert perfctr.memory_volume_bytes(parsed, 'triad') == pytest.approx(8 * 10e6 * 64)
     assert perfctr.memory_volume_bytes(parsed, 'copy') == pytest.approx(8 * 3.75e6 * 64)

@@ -89,7 +89,6 @@ def test_processors_that_draw_less_than_their_channels_give(tmp_path):
     given = datasheet.load(path)
     assert datasheet.peaks(given, 16)['memory', 'all'] == 170600 and datasheet.unknown(given, 'memory') is None
     assert datasheet.peaks({'memory': SERVER['memory'] | {'most': 170600}}, 16)['memory', 'all'] == 170600
-    path = tmp_path / 'node.yaml'
     path.write_text('schema: 1\nmemory: {channels: 8, transfer_rate: 3200, source: datasheet}\n')
     assert datasheet.peaks(datasheet.load(path), 4) == {('memory', 'all'): 8 * 3200 * 8}
 

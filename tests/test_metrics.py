@@ -22,24 +22,25 @@ def record(variant, seconds, role='kernel', traffic=40e6, **more):
             'traffic': traffic, **more}
 
 
-def test_of_limit_is_paired_with_the_best_stream():
+def test_of_limit_is_paired_with_the_stream_of_the_highest_median_and_its_cross_check():
+    group = [record('store', [0.01] * 10, 'limit', 60e6), record('plain', [0.01] * 10)]
+    paired, notes = metrics.against_limit(group, lambda level, threads: [0.8] * 3)
+    assert paired['plain'].value == pytest.approx(40 / 75)
+    assert paired['plain'].limit == pytest.approx(7500)
+    assert len(notes) == 1 and 'likwid-bench' in notes[0]
+    group = [record('store', [0.01] * 10, 'limit', 60e6), record('plain', [0.01] * 10)]
+    paired, notes = metrics.against_limit(group, lambda level, threads: [0.98])
+    assert paired['plain'].value == pytest.approx(40 / 60) and notes == []
     group = [record('store', [0.01] * 10, 'limit', 60e6), record('load', [0.01] * 10, 'limit', 50e6),
              record('plain', [0.01] * 10)]
     paired, notes = metrics.against_limit(group, lambda level, threads: [])
     assert paired['plain'].value == pytest.approx(40 / 60)
     assert paired['plain'].limit == pytest.approx(6000)     # 60e6 bytes in 0.01 s
     assert notes == []
-
-
-def test_a_better_cross_check_raises_the_limit_and_says_so():
-    group = [record('store', [0.01] * 10, 'limit', 60e6), record('plain', [0.01] * 10)]
-    paired, notes = metrics.against_limit(group, lambda level, threads: [0.8] * 3)
-    assert paired['plain'].value == pytest.approx(40 / 75)
-    assert paired['plain'].limit == pytest.approx(7500)
-    assert len(notes) == 1 and 'likwid-bench' in notes[0]
-
-
-def test_a_limit_in_memory_does_not_rest_on_an_assumed_write_allocate():
+    steady, lucky = record('load', [0.010, 0.010, 0.010], 'limit'), record('copy_nt', [0.005, 0.011, 0.011], 'limit')
+    assert limits.best([lucky, steady])['variant'] == 'load'
+    assert limits.best([lucky, steady], limited._best_sample)['variant'] == 'copy_nt'   # against likwid-bench's best: a best, too
+    assert limited._best_sample(lucky) == pytest.approx(8000)                             # 40e6 bytes in 0.005 s
     store = record('store', [0.01] * 10, traffic=64e6)              # 32e6 bytes, doubled by the model
     copy_nt = record('copy_nt', [0.01] * 10, traffic=32e6)
     assert limits.best([store, copy_nt])['variant'] == 'copy_nt'
@@ -48,27 +49,11 @@ def test_a_limit_in_memory_does_not_rest_on_an_assumed_write_allocate():
     assert limits.best([store]) is None
 
 
-def test_the_limit_is_the_highest_median_and_not_the_luckiest_sample():
-    steady, lucky = record('load', [0.010, 0.010, 0.010], 'limit'), record('copy_nt', [0.005, 0.011, 0.011], 'limit')
-    assert limits.best([lucky, steady])['variant'] == 'load'
-    assert limits.best([lucky, steady], limited._best_sample)['variant'] == 'copy_nt'   # against likwid-bench's best: a best, too
-    assert limited._best_sample(lucky) == pytest.approx(8000)                             # 40e6 bytes in 0.005 s
-
-
-def test_a_cross_check_that_agrees_changes_nothing():
-    group = [record('store', [0.01] * 10, 'limit', 60e6), record('plain', [0.01] * 10)]
-    paired, notes = metrics.against_limit(group, lambda level, threads: [0.98])
-    assert paired['plain'].value == pytest.approx(40 / 60) and notes == []
-
-
-def test_bursts_that_no_median_sees():
+def test_bursts_that_no_median_sees_fail_where_they_are_in_every_fifth_sample():
     '''Two of ten samples of one case took four times as long, none of ten of the other: 18 of 20.'''
     cases = [record('load', [0.01] * 8 + [0.04] * 2), record('plain', [0.02] * 9 + [0.0299])]
     found = metrics.of_steady(cases)
     assert found.value == pytest.approx(0.9) and found.name == 'of_steady'
-
-
-def test_a_burst_in_every_fifth_sample_fails():
     steady = [metrics.of_steady([record('load', [0.01] * 80 + [0.04] * slow)]) for slow in (20, 21, 19)]
     pooled = evaluation.pooled([evaluation.Case(one, processes=[Process(number, 1, None)])
                                  for number, one in enumerate(steady)])
@@ -102,11 +87,6 @@ def test_what_all_threads_reach_together_is_not_judged_where_others_had_the_cpus
     assert check.ProgramCheck.disturbed(hybrid) is None
 
 
-def test_where_no_level_can_be_measured_the_reason_is_said():
-    with pytest.raises(PlumblineError, match='the kernel does not tell'):
-        check.ProgramCheck.every_level(SimpleNamespace(cpus=[0], working_sets=lambda cpus: ({}, {'memory': 'the kernel does not tell'})), 64)
-
-
 def test_a_thread_that_ran_elsewhere_is_known_by_its_record_whatever_the_exit_code_says():
     fake = SimpleNamespace(_printed=None, program='triad', processes=1, plumbline=Result(), output=lambda: json.dumps(measurement(cpus=[1])),
                            misplaced=lambda record: records.check_placement(record, [0]))
@@ -114,12 +94,14 @@ def test_a_thread_that_ran_elsewhere_is_known_by_its_record_whatever_the_exit_co
     assert check.ProgramCheck.wrong_result(fake) is None and fake.plumbline.symptom == 'misplaced'
 
 
-def test_variants_of_other_processors_are_said_to_be_not_measured():
+def test_variants_and_levels_that_cannot_be_measured_are_said():
     said = []
     fake = SimpleNamespace(asked=['--size', 8, '--variants', 'plain,nt|,fill|,simd|plain'], skip_metric=lambda *one: said.append(one),
                            measurements=[{'variant': 'plain'}, {'variant': 'fill'}])
     check.ProgramCheck.say_what_does_not_run(fake)
     assert said == [('all of nt', 'it is written with instructions that this processor lacks', ['nt'])]
+    with pytest.raises(PlumblineError, match='the kernel does not tell'):
+        check.ProgramCheck.every_level(SimpleNamespace(cpus=[0], working_sets=lambda cpus: ({}, {'memory': 'the kernel does not tell'})), 64)
 
 
 def test_what_must_not_be_judged_is_no_pass_although_it_has_a_reference():

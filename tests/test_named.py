@@ -160,15 +160,6 @@ def test_npb_of_another_mpi_is_told_from_what_it_prints():
 
 # --- sizes from the node ----------------------------------------------------------------------------------------------
 
-def test_sizes():
-    assert hpl.order(8 * 1000**2) == 960 and hpl.order(1) == 192      # 5 blocks of 192; one at least
-    assert [hpl.grid(ranks) for ranks in (1, 2, 6, 7, 128)] == [(1, 1), (1, 2), (2, 3), (1, 7), (8, 16)]
-    assert hpcg.edge(1.1e9, 2) == 80 and hpcg.edge(1e6, 4) == 16      # 81.9 a side
-    assert osu.lengths('osu_allreduce', 64) == [4, 8, 16, 32, 64]
-    assert npb.KERNELS['cg'].memory('A') == 30 * 14000 * 144
-    assert [npb.KERNELS['bt'].processes(cpus) for cpus in (1, 2, 4, 15, 128)] == [1, 1, 4, 9, 121]
-    assert [npb.KERNELS['cg'].processes(cpus) for cpus in (1, 2, 15, 128)] == [1, 2, 8, 128]
-
 
 def test_a_share_of_memory_that_makes_no_sense_is_an_error():
     def skip_test(reason):
@@ -182,12 +173,19 @@ def test_a_share_of_memory_that_makes_no_sense_is_an_error():
         NamedCheck.memory_share(node, 0.8)
 
 
-def test_the_class_is_the_largest_that_fits():
+def test_sizes_and_the_largest_class_that_fits():
     assert npb.choose('ft', ['S', 'A', 'C'], 15e9) == 'C' and npb.choose('ft', ['S', 'A', 'C'], 1e9) == 'A'     # C: 12.1 GB, A: 0.75 GB
     with pytest.raises(PlumblineError, match=r'ft: class D needs about 180 GiB of memory, and 15 GiB may be used: build class C'):
         npb.choose('ft', ['D'], 15 * 2**30)
     with pytest.raises(PlumblineError, match='class B was asked for, and is not there: A, C are'):
         npb.choose('ft', ['A', 'C'], 1e12, 'B')
+    assert hpl.order(8 * 1000**2) == 960 and hpl.order(1) == 192      # 5 blocks of 192; one at least
+    assert [hpl.grid(ranks) for ranks in (1, 2, 6, 7, 128)] == [(1, 1), (1, 2), (2, 3), (1, 7), (8, 16)]
+    assert hpcg.edge(1.1e9, 2) == 80 and hpcg.edge(1e6, 4) == 16      # 81.9 a side
+    assert osu.lengths('osu_allreduce', 64) == [4, 8, 16, 32, 64]
+    assert npb.KERNELS['cg'].memory('A') == 30 * 14000 * 144
+    assert [npb.KERNELS['bt'].processes(cpus) for cpus in (1, 2, 4, 15, 128)] == [1, 1, 4, 9, 121]
+    assert [npb.KERNELS['cg'].processes(cpus) for cpus in (1, 2, 15, 128)] == [1, 2, 8, 128]
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

@@ -83,9 +83,6 @@ def test_a_loss_within_reframes_bounds_is_a_fail(accepted):
     assert done.output.count(' FAIL') >= 2      # and the subsystem
     compared = accepted.plumbline('compare', '--last', '7')
     assert compared.exit_code == 1 and 'steps' in compared.output
-
-
-def test_reframes_fail_is_one_whatever_history_says(accepted):
     accepted.session(OURS, steps(100, result='fail'))
     row = theirs(accepted.session(OURS, steps(100, result='fail'))[1])
     assert row['verdict'] == 'FAIL' and row['reason'].startswith('100 is at least 50.00 ns/day, by ReFrame; 100 is at least ')
@@ -105,12 +102,9 @@ def test_what_fails_by_its_references_is_not_made_healthy_by_forgetting_them(acc
     assert set(after) == {'ratio', 'steps'} and after['steps'] == before['steps']
 
 
-def test_another_unit_is_no_pass(accepted):
+def test_another_unit_or_a_figure_that_is_gone_is_no_pass(accepted):
     done, rows = accepted.session(OURS, steps(100, unit='ns/hour'))
     assert done.exit_code == 1 and theirs(rows)['reason'] == 'is in ns/hour, and its reference in made.yaml in ns/day: accept references again'
-
-
-def test_a_figure_that_is_gone_is_no_pass(accepted):
     done, rows = accepted.session(OURS, of_another_suite(name=NAME))
     assert done.exit_code == 1 and rows['reason'][-1] == 'not measured: steps of made.yaml: ReFrame only warns of what it cannot evaluate'
     done, _ = accepted.session(OURS, of_another_suite(name=NAME, result='skip'))
@@ -129,9 +123,6 @@ def test_references_of_another_processor_judge_nothing(accepted):
     ours = case(plumbline=result(metric(), machine={**MACHINE, 'cpu_model': 'Another CPU'}))
     row = theirs(accepted.session(ours, steps(60))[1])
     assert (row['verdict'], row['reference_from'], row['expected']) == ('PASS', 'ReFrame', None)
-
-
-def test_a_renamed_parameter_is_said(accepted):
     done, rows = accepted.session(OURS, of_another_suite(('steps', [100, 100, -0.5, None, 'ns/day', 'pass']), name='GROMACS %input=a'))
     assert done.exit_code == 1 and "$index names 'case', which the archive does not hold; correct $index of GROMACS" in rows['reason'][-1]
 

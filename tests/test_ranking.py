@@ -149,10 +149,7 @@ def test_a_node_alone_in_its_state_is_compared_by_what_earlier_sweeps_know_of_it
 def test_of_a_value_that_is_nothing_no_other_is_so_many_times():
     frame = of_state(table(numbered(0, 100, 100, 100)), [17, 17, 110, 110], [('n2', 110, 0.0), ('n3', 17, math.nan)])
     assert sorted(peers.in_states(frame).select('node', 'value').rows()) == [('n2', 100), ('n3', 100), ('n4', 100)]
-
-
-def test_a_node_counts_once_in_a_state_that_it_met_twice():
-    '''A value is of all teams' states; where it was judged in two that differ in another team's, it has this one twice.'''
+    # A value is of all teams' states; where it was judged in two that differ in another team's, it has this one twice.
     values, latencies = table(numbered(100, 101, 99, 60)), [110, 112, 111, 110]
     rows = ranking.rank(of_state(values, latencies, [(f'n{number}', 110, 100.0) for number in range(1, 5)])).rows
     assert rows['node'].to_list() == ['n1', 'n2', 'n3', 'n4'] and rows['peers'].unique().to_list() == [4]
@@ -181,9 +178,6 @@ def test_equal_values_do_not_divide_by_zero():
     assert odd(among(table(numbered(100, 100, 100, 97)), noise=0.0)) == {'n4'}
     assert ranking.rank(table(numbered(0, 0, 0), 'latency')).rows.is_empty()         # no ratio
     assert odd(among(table(numbered(100, 100, 100, 0)))) == {'n4'}
-
-
-def test_what_the_interval_allows_is_no_deviation():
     quiet = numbered(100, 100, 80, 100)
     assert odd(among(table(quiet))) == {'n3'}
     assert odd(among(table(quiet, error=0.1))) == set()
@@ -386,10 +380,19 @@ def test_scores_that_mix_rates_and_ratios_are_read_and_said_to_be_older(tmp_path
     assert done.exit_code == 0 and re.search(r'^not used: the scores of sweeps that an older version ranked, .*: a, b$', done.stdout, re.M), done.output
 
 
-def test_a_cause_is_looked_for_by_the_subsystem_whatever_its_score_is_of(monkeypatch):
+def test_a_cause_is_looked_for_by_the_subsystem_whatever_its_score_is_of_and_beside_a_memory_hog(monkeypatch):
     monkeypatch.setattr(causes, 'diagnose', lambda _, __, judged: types.SimpleNamespace(findings=[one.part for one in judged.subsystems]))
     odd = ranking.rank(drawn(np.random.default_rng(64), 64, 0.02, {'memory, all threads': 0.2, 'CPU availability': 0.2})).outliers()
     assert sorted(causes.diagnosed(sample.frame(sample.case('triad', detail={})), odd, [])) == ['CPU availability', 'memory, all threads']
+    # The sweep of record: eight triads at 0.52 to 0.77 of the others, file writing at 0.65; each alone stayed within its noise.
+    generator = np.random.default_rng(6)
+    frame = drawn(generator, 4, 0.06, per=8)
+    shares = dict(zip([f'bandwidth.{number}' for number in range(8)], (0.52, 0.55, 0.6, 0.62, 0.66, 0.7, 0.74, 0.77)))
+    hogged = (pl.col('node') == 'n1') & (pl.col('subsystem') == 'memory, all threads')
+    files = (pl.col('node') == 'n1') & (pl.col('subsystem') == 'files')
+    frame = frame.with_columns(value=pl.col('value') * pl.when(hogged).then(pl.col('name').replace_strict(shares, default=1.0))
+                               .when(files).then(0.65).otherwise(1.0))
+    assert set(ranking.rank(frame).outliers()['node']) == {'n1'}
 
 
 def test_the_sweeps_of_another_partition_say_nothing(tmp_path):
@@ -417,41 +420,23 @@ def test_a_sweep_that_one_may_not_write_to_is_ranked_and_said_in_a_line(values, 
     assert re.fullmatch(r'plumbline: \S+/s1/scatter.parquet: .*: what its nodes scatter by is not kept for later sweeps: make room, or .* rank s1\n', done.stderr)
 
 
-def test_a_node_beside_a_memory_hog_is_named():
-    '''The sweep of record: eight triads at 0.52 to 0.77 of the others, file writing at 0.65; each alone stayed within its noise.'''
-    generator = np.random.default_rng(6)
-    frame = drawn(generator, 4, 0.06, per=8)
-    shares = dict(zip([f'bandwidth.{number}' for number in range(8)], (0.52, 0.55, 0.6, 0.62, 0.66, 0.7, 0.74, 0.77)))
-    hogged = (pl.col('node') == 'n1') & (pl.col('subsystem') == 'memory, all threads')
-    files = (pl.col('node') == 'n1') & (pl.col('subsystem') == 'files')
-    frame = frame.with_columns(value=pl.col('value') * pl.when(hogged).then(pl.col('name').replace_strict(shares, default=1.0))
-                               .when(files).then(0.65).otherwise(1.0))
-    assert set(ranking.rank(frame).outliers()['node']) == {'n1'}
-
-
-def test_what_has_no_bad_side_is_not_ranked():
-    assert ranking.rank(table(numbered(64, 64, 1536), 'entries')).rows.is_empty()
-
-
 def test_a_metric_that_would_see_no_loss_is_said_to_see_none():
     frame = pl.concat([table(numbered(1, 9, 80, 700), 'latency', 'us'), table(numbered(100, 101, 102, 103))])
     found = types.SimpleNamespace(ranked=ranking.rank(frame), earlier=0)
     assert re.match(r'would have seen a loss of .* \(median of 2 metrics\), none of less than 90 % in 1 of them$', next(text.sees(found)))
 
 
-def test_two_nodes_cannot_be_ranked():
+def test_two_nodes_and_what_has_no_bad_side_cannot_be_ranked():
     found = ranking.rank(table(numbered(100, 60)))
     assert found.rows.is_empty()
     assert found.few['nodes'].to_list() == [['n1', 'n2']]
+    assert ranking.rank(table(numbered(64, 64, 1536), 'entries')).rows.is_empty()
 
 
 def test_kinds_partitions_and_environments_are_ranked_apart():
     frame = pl.concat([table(numbered(100, 100, 100)), table({'m1': 50, 'm2': 50, 'm3': 50}, kind='another'),
                        table(numbered(70, 70, 70), environ='llvm'), table(numbered(20, 20, 20), partition='q')])
     assert ranking.rank(frame).outliers().is_empty()
-
-
-def test_two_slow_nodes_of_four_are_named():
     found = ranking.rank(among(table(numbered(100, 100, 60, 60))))
     assert set(found.outliers()['node']) == {'n3', 'n4'}
     assert found.divided.is_empty()
@@ -575,18 +560,6 @@ def test_what_odd_nodes_share(odd, shared):
 CONTENTION = {'record': 'contention', 'schema': 1, 'threads': 2, 'elapsed': 10.0, 'throttled': 6.0, 'waited': 7.0, 'stolen': 0.5}
 
 
-def test_causes_of_lost_time():
-    # Of 2 x 10 s; what waits because of the quota does not wait because of others.
-    assert contention.causes([CONTENTION]) == pytest.approx(
-        {'a cgroup that throttles': 0.3, 'other processes': 0.05, 'the hypervisor': 0.025})
-    assert contention.time_given([CONTENTION]) == pytest.approx(0.625)
-    assert contention.time_left_by_quota([CONTENTION]) == pytest.approx(0.7)
-    assert contention.time_left_by_quota([CONTENTION | {'throttled': None}]) is None
-    assert contention.notes([CONTENTION], {'cpu_quota': 1.2}) == [
-        "a cgroup's quota is 1.2 CPUs for 2 threads", 'a cgroup that throttles took 30 % of the time of the threads',
-        'other processes took 5 % of the time of a thread', 'the hypervisor took 2 % of the time of the threads']
-
-
 @pytest.mark.parametrize('most, told', [(5.0, 0.498), (0.01, 0.0), (0.1, 0.008), (None, 0.0)])
 def test_a_stray_process_beside_one_thread_of_many_holds_up_all(most, told):
     '''A static team waits for its slowest thread; one that waits for a tick is nothing.'''
@@ -598,10 +571,19 @@ def test_a_stray_process_beside_one_thread_of_many_holds_up_all(most, told):
     assert contention.causes([quota])[contention.OTHERS] == 0
 
 
-def test_what_the_kernel_does_not_tell_is_not_known():
+def test_causes_of_lost_time_and_what_the_kernel_does_not_tell():
     assert contention.time_given([CONTENTION | {'waited': None}]) is None
     assert contention.time_given([]) is None
     assert contention.notes([CONTENTION | {'throttled': 0, 'waited': 0, 'stolen': None}], None) == []
+    # Of 2 x 10 s; what waits because of the quota does not wait because of others.
+    assert contention.causes([CONTENTION]) == pytest.approx(
+        {'a cgroup that throttles': 0.3, 'other processes': 0.05, 'the hypervisor': 0.025})
+    assert contention.time_given([CONTENTION]) == pytest.approx(0.625)
+    assert contention.time_left_by_quota([CONTENTION]) == pytest.approx(0.7)
+    assert contention.time_left_by_quota([CONTENTION | {'throttled': None}]) is None
+    assert contention.notes([CONTENTION], {'cpu_quota': 1.2}) == [
+        "a cgroup's quota is 1.2 CPUs for 2 threads", 'a cgroup that throttles took 30 % of the time of the threads',
+        'other processes took 5 % of the time of a thread', 'the hypervisor took 2 % of the time of the threads']
 
 
 def test_programs_tell_what_time_they_lost(programs):
@@ -687,23 +669,17 @@ def test_nodes_that_are_meant_to_have_less_are_no_alarm(others):
     assert findings(table(dict.fromkeys(WHOLE, 100)), **WHOLE, **others).having_less == {}
 
 
-def test_one_module_of_many_is_less():
-    gib = 2**20     # KiB
-    assert results.has_less(63 * 64 * gib, 64 * 64 * gib) and not results.has_less(64 * 64 * gib - 3 * gib, 64 * 64 * gib)
-    assert results.has_less(31 * gib, 32 * gib) and not results.has_less(31.5 * gib, 32 * gib)
-    node = {'memory': 128 * 128 * 2**30}
-    assert topology_file.memory_differs(node, {'memory': 127 * 128 * 2**30}) and not topology_file.memory_differs(node, node)
-
-
-def test_of_three_nodes_none_has_less_than_most():
-    assert findings(table(numbered(100, 100)), n1=WHOLE['n1'], n2=WHOLE['n2'], **swept(n8=('EPYC', 192, 724))).having_less == {}
-
-
 def test_nodes_are_drained_by_what_is_worst_on_them():
     slow = pl.concat([table(numbered(*[100] * 8, 60, 50), 'flops'), table(numbered(*[10] * 7, 30, 10, 10), 'latency')])
     assert findings(slow).drain == [
         "scontrol update nodename=n8 state=drain 'reason=plumbline made: latency +200 % against peers'",
         "scontrol update 'nodename=n[9-10]' state=drain 'reason=plumbline made: flops -50 .. -40 % against peers'"]
+    gib = 2**20     # KiB
+    assert results.has_less(63 * 64 * gib, 64 * 64 * gib) and not results.has_less(64 * 64 * gib - 3 * gib, 64 * 64 * gib)
+    assert results.has_less(31 * gib, 32 * gib) and not results.has_less(31.5 * gib, 32 * gib)
+    node = {'memory': 128 * 128 * 2**30}
+    assert topology_file.memory_differs(node, {'memory': 127 * 128 * 2**30}) and not topology_file.memory_differs(node, node)
+    assert findings(table(numbered(100, 100)), n1=WHOLE['n1'], n2=WHOLE['n2'], **swept(n8=('EPYC', 192, 724))).having_less == {}
 
 
 def test_the_page_opens_offline_and_escapes(tmp_path):

@@ -61,12 +61,9 @@ def test_out_of_schema(changed, field):
     refused(lines(MACHINE, measurement(**changed)), 'line 2', field)
 
 
-def test_source_is_named():
+def test_source_is_named_and_rates_are_by_hand():
     with pytest.raises(PlumblineError, match='^rfm_job.out, line 1'):
         records.parse('{"record": }\n', source='rfm_job.out')
-
-
-def test_rate():
     record = measurement(seconds=[0.5, 1.0], bytes=1e9, traffic=1.25e9, flops=6e7)
     assert records.rate(record).tolist() == [2000.0, 1000.0]
     assert records.rate(record, 'traffic').tolist() == [2500.0, 1250.0]

@@ -125,9 +125,6 @@ def test_only_the_last_run_counts():
     (line,) = lines.verdict_lines(sample.frame(sample.retried()))
     assert (line.verdict, line.value) == ('PASS', 0.95)
     assert line.retried == 'PASS at run 2 of 2; run 1: 0.710'
-
-
-def test_a_run_that_failed_without_metrics_is_told():
     rows = sample.frame(sample.case('a', result='fail', fail_phase='run', verdict='FAIL'), sample.case('a', [sample.metric('of_limit', 0.9)], run=1))
     (line,) = lines.verdict_lines(rows)
     assert line.retried == 'PASS at run 2 of 2; run 1: failed in run'
@@ -140,12 +137,6 @@ def test_a_test_that_reframe_calls_failed_never_looks_passed(phase, verdict, exp
     assert [line.verdict for line in lines.verdict_lines(rows)] == expected
 
 
-def test_a_failed_build_is_a_fail():
-    rows = sample.frame(sample.case('build_programs', fixture=True, result='fail', fail_phase='compile', fail_reason='gcc: not found'))
-    (line,) = lines.verdict_lines(rows)
-    assert (line.verdict, line.reason) == ('FAIL', 'compile: gcc: not found')
-
-
 def test_what_a_broken_environment_keeps_from_running_is_a_fail_where_nothing_else_says_so():
     def end(check, verdict, cause):
         return sample.case(check, result='fail', fail_phase='compile', verdict=verdict, reason=f'gnu is broken: {cause}', environment_error=cause)
@@ -155,23 +146,18 @@ def test_what_a_broken_environment_keeps_from_running_is_a_fail_where_nothing_el
     assert [line.check for line in lines.verdict_lines(sample.frame(*cases[1:]))] == ['a', 'b']      # a retry went well
 
 
-def test_bounds_are_absolute_in_the_unit_shown():
+def test_bounds_are_absolute_and_a_failure_or_a_failed_build_is_one_line():
     rows = sample.frame(sample.case('a', [sample.metric('bandwidth.nt', 28_000, 'MB/s', reference=(30_000, -0.1, None)),
                                           sample.metric('of_limit.nt', 0.9, reference=(1.0, -0.2, 0.1))]))
     shown = [line.shown_reference for line in lines.verdict_lines(rows)]
     assert shown == ['30.0 (>=27.0)', '1.00 (0.800..1.10)']
-
-
-def test_the_archive_s_row_for_a_failure_is_one_line():
     case = sample.case('a', [sample.metric('of_limit', 0.9), {'verdict': 'FAIL', 'reason': 'cleanup: disk full'}], result='fail',
                        fail_phase='cleanup', fail_reason='disk full')
     assert [(line.verdict, line.metric, line.reason) for line in lines.verdict_lines(sample.frame(case))] == [('FAIL', '', 'cleanup: disk full'),
         ('PASS', 'of_limit', '0.9 is within its bounds')]
-
-
-def test_lines_are_the_archive_s_final_rows(session):
-    final = archive.final_rows(session).filter(pl.col('verdict').is_not_null())
-    assert len(lines.verdict_lines(session)) == len(final)
+    rows = sample.frame(sample.case('build_programs', fixture=True, result='fail', fail_phase='compile', fail_reason='gcc: not found'))
+    (line,) = lines.verdict_lines(rows)
+    assert (line.verdict, line.reason) == ('FAIL', 'compile: gcc: not found')
 
 
 def test_what_differs_is_in_the_label():
@@ -181,9 +167,6 @@ def test_what_differs_is_in_the_label():
     cases = (sample.case('gather', [sample.metric('of_limit', 0.9)], test=n, display_name=f'gather %threads={n} %indices=uniform')
              for n in ('one', 'all'))
     assert {line.label for line in lines.verdict_lines(sample.frame(*cases))} == {'gather one uniform', 'gather all uniform'}
-
-
-def test_no_name_is_markup():
     console = Console(file=io.StringIO(), width=80)
     console.print(grid(['[/bold]', 'n'], [['[/italic]', Text('3', 'bold')]], right=['n'], whole=['n']))
     assert '[/bold]' in console.file.getvalue() and '[/italic]' in console.file.getvalue()
@@ -423,9 +406,9 @@ def test_short_forms_at_80_columns(session):
     head, = (line for line in shown.splitlines() if line.startswith('check '))
     assert 'NO REF\n' in shown and '73.4..89.7' in shown and 'limit' not in head and ' bounds ' in head
     assert 'NO REFERENCE\n' in '\n'.join(terminal(session, 140))
-
-
-def test_no_reference_is_not_green(session):
+    shown = ' '.join(' '.join(terminal(session, 80)).split())
+    assert 'pingpong - needs two nodes, the partition has one' in shown
+    assert 'triad_curve one: counters; triad_curve all: counters - hardware counters are not readable' in shown
     console = Console(record=True, width=140, file=io.StringIO(), force_terminal=True, color_system='standard')
     report.render(report.Session(session), console)
     shown = console.export_text(styles=True).splitlines()
@@ -434,31 +417,19 @@ def test_no_reference_is_not_green(session):
     assert any(re.search(r'\x1b\[32mPASS', line) for line in shown)
 
 
-def test_not_measured_is_listed_with_its_reason(session):
-    shown = ' '.join(' '.join(terminal(session, 80)).split())
-    assert 'pingpong - needs two nodes, the partition has one' in shown
-    assert 'triad_curve one: counters; triad_curve all: counters - hardware counters are not readable' in shown
-
-
 def test_what_nobody_can_judge_does_not_push_away_what_is_wrong():
     '''201 metrics without a reference, and one test that failed.'''
     many = sample.case('imb_nbc', [sample.metric(f'time.{i}', 1.0, 's', reference=None) for i in range(201)], detail={})
     shown = terminal(sample.frame(many, sample.broken('it crashed')), 120)
     assert len(shown) < 24 and any('strided_copy' in line and 'FAIL' in line for line in shown)
     assert 'No reference; the page has the values' in shown and '  imb_nbc 201' in shown
-
-
-def test_what_several_environments_do_not_measure_is_told_once():
     left = [lines.NotMeasured('pingpong_nodes', 'all', 'needs 2 nodes')] * 6
     assert lines.by_reason(left) == [('needs 2 nodes', ['pingpong_nodes: all'])]
 
 
-def test_a_session_without_measurements_says_so():
+def test_a_session_without_measurements_says_so(session):
     for rows in (sample.frame(), sample.frame(sample.skipped())):
         assert 'NOTHING WAS MEASURED' in '\n'.join(terminal(rows, 80)[:3])
-
-
-def test_control_characters_and_foreign_letters_do_no_harm(session):
     rows = sample.frame(sample.broken('\x1b[2J\x07no \u2716\nTraceback\n  more'))
     console = Console(width=80, file=io.TextIOWrapper(io.BytesIO(), encoding='ascii'))
     report.render(report.Session(rows), console)
@@ -491,9 +462,6 @@ def test_nothing_is_requested(page, html):
     own = ''.join(text for kind, parts in page.scripts for text in parts if kind or 'use strict' in text[:20])
     own += re.search(r'<style>(.*?)</style>', html, re.S)[1]
     assert not re.search(r'https?:|fetch\(|XMLHttpRequest|@import|url\(|sendBeacon', own)
-
-
-def test_plotly_is_there_once(page):
     packed = [''.join(parts) for kind, parts in page.scripts if kind == 'text/plain']
     unpacked = [gzip.decompress(base64.b64decode(text)).decode() for text in packed]
     assert sum('plotly.js v' in text[:500] for text in unpacked) == 1 and len(unpacked) == 2
@@ -513,6 +481,9 @@ def test_both_bounds_of_the_traffic_are_shown(tmp_path):
 def test_what_others_wrote_is_text(page, html):
     assert PROBE not in html
     assert any(PROBE in ''.join(text) for verdict, text in page.rows if verdict == 'FAIL')
+    found = [html.index(text) for text in ('Plumbline report', 'Verdicts</h2>', 'Figures</h2>', 'Where the time went', 'State of the machine',
+                                           'Software</h2>', 'Notes</h2>', 'Not measured</h2>')]
+    assert found == sorted(found)
 
 
 def test_a_variant_s_name_cannot_leave_its_figure(tmp_path):
@@ -522,12 +493,6 @@ def test_a_variant_s_name_cannot_leave_its_figure(tmp_path):
     page = page_of(rows, tmp_path)
     assert not any('alert(1)' in ''.join(parts)[:200] for kind, parts in page.scripts if kind is None)
     assert page.embedded()[0]['data'][0]['y'] == ['&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;']
-
-
-def test_sections_stand_in_their_order(html):
-    found = [html.index(text) for text in ('Plumbline report', 'Verdicts</h2>', 'Figures</h2>', 'Where the time went', 'State of the machine',
-                                           'Software</h2>', 'Notes</h2>', 'Not measured</h2>')]
-    assert found == sorted(found)
 
 
 def test_the_state_has_no_blanks(page):
@@ -546,12 +511,11 @@ def test_missing_data_leave_a_sentence(tmp_path):
     text = ' '.join(' '.join(page.text).split())
     assert not page.embedded() and text.count('Not drawn: ') == 4
     assert "The session's wall time is not readable" in text and 'ReFrame not readable' in text
-
-
-def test_a_result_that_ended_early_is_shown(tmp_path):
     case = sample.case('triad_curve', threads='one', result='fail', fail_phase='run', fail_reason='killed', verdict='FAIL')
     case[0]['detail'] = '{"schema": 1}'
     assert [verdict for verdict, _ in page_of(sample.frame(case), tmp_path).rows] == ['FAIL']
+    text = ' '.join(page_of(sample.frame(), tmp_path).text)
+    assert 'Nothing was measured: this is not a pass.' in text
 
 
 def test_a_subsystem_that_fails_is_not_within_bounds_on_a_page_for_strangers(tmp_path):
@@ -562,20 +526,12 @@ def test_a_subsystem_that_fails_is_not_within_bounds_on_a_page_for_strangers(tmp
         assert ('Nothing that was judged is out of bounds' in text) == within and 'reframe -C' not in text
 
 
-def test_no_rows_at_all(tmp_path):
-    text = ' '.join(page_of(sample.frame(), tmp_path).text)
-    assert 'Nothing was measured: this is not a pass.' in text
-
-
 def test_the_file_replaces_the_old_one_whole(tmp_path):
     rows = sample.frame(sample.skipped())
     target = tmp_path / 'made' / 'on' / 'the way'
     report.write(report.Session(rows), target).write_text('old')
     assert report.write(report.Session(rows), target).read_text().startswith('<!doctype html>')
     assert [entry.name for entry in target.iterdir()] == ['index.html']
-
-
-def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / 'file').write_text('')
     with pytest.raises(PlumblineError, match=r'cannot write the report .*file.*: name a folder') as error:
         report.write(report.Session(sample.frame()), tmp_path / 'file' / 'sub')
@@ -602,9 +558,12 @@ def test_the_second_limit_is_four_fifths_beyond_l1():
     ((_, _, figure),) = figures.FIGURES['triad_curve'](details_of('triad_curve', *records))
     first, second = (np.array(trace.y, float) for trace in figure.data if trace.name and trace.name.startswith('limit'))
     assert second / first == pytest.approx([1, 0.8])
+    shifts = [sample.record('plain', 5_000_000, 1, 0) | {'options': {'shift': shift}} for shift in (0, 128)]
+    ((title, caption, figure),) = figures.of_check('triad_alignment', details_of('triad_alignment', *shifts))
+    assert list(figure.data[0].y) == ['plain, shift 0', 'plain, shift 128'] and 'hager2007, figure 4' in caption
 
 
-def test_caches_of_the_threads_used():
+def test_caches_of_the_threads_used_and_ratios_by_round():
     machine = {'caches': [{'level': 1, 'size': 32, 'line': 64, 'shared_cpus': [0, 4]},
                           {'level': 3, 'size': 1000, 'line': 64, 'shared_cpus': [0, 1, 2, 3, 4, 5, 6, 7]}]}
     assert readings.caches_of(machine, [0]) == {'L1': 32, 'L3': 1000}
@@ -612,9 +571,6 @@ def test_caches_of_the_threads_used():
     assert readings.caches_of(machine, [0, 1, 2, 3]) == {'L1': 4 * 32, 'L3': 1000}
     assert readings.caches_of(machine, [0, 8, 9])['L3'] == 2000
     assert readings.caches_of({'caches': None}, [0]) == {}
-
-
-def test_ratios_are_paired_by_round():
     seconds = np.array([1.0, 5.0, 1.0, 5.0, 1.0])
     plain = sample.record('plain', 5_000_000, 1, 0) | {'seconds': seconds.tolist()}
     other = plain | {'variant': 'nt', 'seconds': (seconds / 1.5).tolist()}
@@ -625,16 +581,13 @@ def test_ratios_are_paired_by_round():
     assert any('\u00d71.50' in annotation.text for annotation in figure.layout.annotations)
 
 
-def test_efficiency_is_drawn_as_it_is_judged():
+def test_efficiency_is_drawn_as_it_is_judged_and_limits_name_their_cross_check():
     single = sample.record('plain', 1000, 1, 0)
     rows = [sample.metric('efficiency.2', 0.9), sample.metric('efficiency.all', 0.8)]
     found = details_of('triad_scaling', single, *(single | {'threads': threads} for threads in (2, 4)), metrics=rows)
     ((_, _, figure),) = figures.FIGURES['triad_scaling'](found)
     assert list(figure.data[0].x) == [1, 2, 4] and list(figure.data[0].y) == pytest.approx([1, 0.9, 0.8])
     assert figure.data[0].name == 'in cache (L1)'
-
-
-def test_limits_name_the_cross_check_or_its_absence():
     stream = sample.record('load', 5_000_000, 1, 0, 'limit')
     rate = sample.median_rate(stream, 'traffic')
     seen = [{'level': 'memory', 'threads': 1, 'kernel': kernel, 'traffic_rate': best, 'traffic_factor': 1, 'own_rate': rate} for kernel,
@@ -644,12 +597,6 @@ def test_limits_name_the_cross_check_or_its_absence():
         ((_, _, table),) = figures.FIGURES['limits'](details_of('limits', stream, cross_check=cross_check))
         (row,) = table.rows
         assert set(cells) <= set(row) and row[:2] == ['memory', '1'] and row[-1] == 'peak unknown'
-
-
-def test_options_are_compared_as_variants_are():
-    shifts = [sample.record('plain', 5_000_000, 1, 0) | {'options': {'shift': shift}} for shift in (0, 128)]
-    ((title, caption, figure),) = figures.of_check('triad_alignment', details_of('triad_alignment', *shifts))
-    assert list(figure.data[0].y) == ['plain, shift 0', 'plain, shift 128'] and 'hager2007, figure 4' in caption
 
 
 #: Checks whose captions say more exactly why nothing is drawn.
@@ -745,6 +692,12 @@ def test_of_nodes_on_which_a_test_failed_all_that_ran_it_are_told():
         {'result': 'fail', 'fail_phase': 'run', 'fail_reason': 'ended', 'verdict': 'FAIL'} if number < 3 else {})) for number in range(20)]
     failed, passed = gathered.gathered(lines.verdict_lines(sample.frame(*cases)))
     assert failed.line.reason == '3 of 20 nodes: n[0-2]; run: ended' and passed.line.reason.startswith('17 of 20 nodes: n[3-19]; ')
+    cases = [sample.case('a', result='fail', fail_phase='run', fail_reason='ended', host=f'n{number}', display_name=f'a %x=1 %.nid=n{number}',
+                         verdict='FAIL', test=f'a_n{number}') for number in range(20)]
+    verdicts = lines.verdict_lines(sample.frame(*cases))
+    group, = gathered.gathered(verdicts)
+    assert verdicts[7].label == 'a 1 n7' and group.line.label == 'a 1'
+    assert group.line.reason == '20 of 20 nodes: n[0-19]; run: ended'
 
 
 def test_a_page_for_strangers_has_neither_facts_of_the_node_nor_homes(tmp_path):
@@ -760,29 +713,17 @@ def test_a_page_for_strangers_has_neither_facts_of_the_node_nor_homes(tmp_path):
     assert 'alice' not in page and '5.14.0' not in page and 'sanity: ' not in page and 'withheld' in page and '-Iinclude -Llib' in page and 'module gcc/13' in page
 
 
-def test_a_distributed_test_that_failed_on_many_nodes_is_told_with_each_name_once():
-    cases = [sample.case('a', result='fail', fail_phase='run', fail_reason='ended', host=f'n{number}', display_name=f'a %x=1 %.nid=n{number}',
-                         verdict='FAIL', test=f'a_n{number}') for number in range(20)]
-    verdicts = lines.verdict_lines(sample.frame(*cases))
-    group, = gathered.gathered(verdicts)
-    assert verdicts[7].label == 'a 1 n7' and group.line.label == 'a 1'
-    assert group.line.reason == '20 of 20 nodes: n[0-19]; run: ended'
-
-
-def test_what_failed_first_hides_no_picture_of_the_machine():
-    '''The first place has messages alone; the limits of another are drawn.'''
-    details = pages.results(report.Session(sample.frame(sample.case('pingpong', environ='openmpi', detail={}), sample.limits('all'))))
-    assert [title for title, *_ in overview.overview(details)] == ['Memory hierarchy, gnu']
-
-
 # --- state -----------------------------------------------------------------------------------------------------
 
 
-def test_the_odd_host_is_named():
+def test_the_odd_host_is_named_and_no_picture_of_the_machine_is_hidden():
     machines = [{'hostname': host, 'machine': sample.MACHINE | {'kernel': kernel}} for host, kernel in (('n1', '6.1'), ('n2', '6.1'), ('n3', '5.9'))]
     rows = dict(machine_state.machine_rows(machines))
     assert rows['kernel'] == [('5.9', '1 of 3 hosts: n3'), ('6.1', '2 of 3 hosts: n1, n2')]
     assert rows['microcode'] == [('not readable', '')]
+    # The first place has messages alone; the limits of another are drawn.
+    details = pages.results(report.Session(sample.frame(sample.case('pingpong', environ='openmpi', detail={}), sample.limits('all'))))
+    assert [title for title, *_ in overview.overview(details)] == ['Memory hierarchy, gnu']
 
 
 def test_a_result_is_read_once_and_its_page_leaves_it_as_it_is(session):
@@ -794,15 +735,12 @@ def test_a_result_is_read_once_and_its_page_leaves_it_as_it_is(session):
     assert {id(line.detail) for line in told.verdicts if line.detail} <= set(map(id, read))
 
 
-def test_time_is_summed_over_all_runs(session):
+def test_time_is_summed_over_all_runs_and_each_note_stands_once(session):
     per_check, total = machine_state.time_rows(lines.case_runs(session), sample.SESSION_INFO)
     checks = {row['check']: row for row in per_check}
     assert checks['triad_firsttouch']['runs'] == 2 and checks['triad_firsttouch']['timed'] == pytest.approx(8.1)
     assert checks['build_programs (fixture)']['build'] == pytest.approx(21.3)
     assert total['share'] == pytest.approx(total['timed'] / 188.4)
-
-
-def test_each_note_stands_once_and_an_absent_cross_check_is_one():
     details = [{'label': label, 'notes': ['the clock is coarse', 'no likwid'], 'cross_check': None, 'cross_check_reason': 'no likwid'}
                for label in ('a', 'b')]
     assert machine_state.notes(details) == [('the clock is coarse', ['a', 'b']), ('no likwid', ['a', 'b'])]

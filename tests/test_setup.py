@@ -160,14 +160,6 @@ def test_chromium_is_asked_for_by_the_tests_only_and_other_compilers_by_acceptan
     assert asked == {'health': set(), 'acceptance': {'LLVM'}, 'test': {'LLVM', 'chromium'}}
 
 
-def test_clang_without_its_openmp_library_is_missing(clone):
-    clone.machine()
-    clone.tool('clang', 'echo "probe.c:1:10: fatal error: \'omp.h\' file not found" >&2; exit 1')
-    done = clone.bootstrap('--check', '--for', 'acceptance')
-    assert done.returncode == 0
-    assert 'LLVM (optional): ' in done.stdout and "clang cannot build an OpenMP program: probe.c:1:10: fatal error: 'omp.h'" in done.stdout
-
-
 @pytest.mark.parametrize('name, text, family', [
     ('debian', 'ID=debian\n', 'debian'),
     ('ubuntu', 'ID=ubuntu\nID_LIKE=debian\n', 'debian'),
@@ -182,21 +174,21 @@ def test_family(bare, tmp_path, name, text, family):
     assert bare.family(str(tmp_path / 'none')) == ''
 
 
-def test_compiler_that_cannot_compile_is_missing(clone):
-    clone.machine()
-    clone.tool('gcc', 'echo "probe.c:2:10: fatal error: stdio.h: No such file" >&2; exit 1')
-    done = clone.bootstrap('--check')
-    assert done.returncode == 1
-    assert 'cannot build an OpenMP program: probe.c:2:10: fatal error: stdio.h' in done.stdout
-
-
-def test_old_cmake_is_missing(clone):
-    clone.machine()
-    clone.tool('cmake', 'echo cmake version 3.18.4')
-    done = clone.bootstrap('--check')
-    assert done.returncode == 1
-    assert 'cmake is 3.18, older than 3.20' in done.stdout
-    assert 'install cmake' in done.stdout and 'apt-get install cmake' not in done.stdout
+@pytest.mark.parametrize('lacking, tools, options, code, told', [
+    (['gfortran', 'likwid-pin'], {}, [], 0, ['likwid (optional)', '.venv is still to be made']),
+    ([], {'clang': 'echo "probe.c:1:10: fatal error: \'omp.h\' file not found" >&2; exit 1'}, ['--for', 'acceptance'], 0,
+     ['LLVM (optional): ', "clang cannot build an OpenMP program: probe.c:1:10: fatal error: 'omp.h'"]),
+    ([], {'gcc': 'echo "probe.c:2:10: fatal error: stdio.h: No such file" >&2; exit 1'}, [], 1,
+     ['cannot build an OpenMP program: probe.c:2:10: fatal error: stdio.h']),
+    ([], {'cmake': 'echo cmake version 3.18.4'}, [], 1, ['cmake is 3.18, older than 3.20', 'install cmake'])])
+def test_what_cannot_be_used_is_missing_and_optional_things_are_optional(clone, lacking, tools, options, code, told):
+    clone.machine(*lacking)
+    for name, script in tools.items():
+        clone.tool(name, script)
+    done = clone.bootstrap('--check', *options)
+    assert done.returncode == code and ('(required)' in done.stdout) == bool(code)
+    assert all(text in done.stdout for text in told) and 'apt-get install cmake' not in done.stdout
+    assert sorted(os.listdir(clone.root)) == ['.ci', 'Makefile', 'pyproject.toml', 'requirements-impi.lock', 'requirements.lock', 'src']
 
 
 def test_newer_python_in_path_is_found(bare, clone, monkeypatch):
@@ -210,17 +202,6 @@ def test_newer_python_in_path_is_found(bare, clone, monkeypatch):
     monkeypatch.setattr(sys, 'executable', str(clone.bin / 'python3.11'))
     finding = bare.find_python(bare.PYTHON)
     assert "is not whole: No module named 'ensurepip'" in finding.problem and finding.installable
-
-
-def test_optional_things_are_optional(clone):
-    clone.machine('gfortran', 'likwid-pin')
-    done = clone.bootstrap('--check')
-    assert done.returncode == 0
-    assert '(required)' not in done.stdout
-    assert 'likwid (optional)' in done.stdout
-    assert '.venv is still to be made' in done.stdout
-    assert sorted(os.listdir(clone.root)) == ['.ci', 'Makefile', 'pyproject.toml',
-                                              'requirements-impi.lock', 'requirements.lock', 'src']
 
 
 # The environment --------------------------------------------------------------------------------
@@ -537,14 +518,11 @@ def test_health_reports_even_if_checks_failed(clone, make):
     assert make('make', 'health').returncode == 0       # the report's word counts
 
 
-def test_programs_see_the_environment_first_and_no_foreign_packages(clone, make):
+def test_programs_see_the_environment_first_and_the_set_up_the_path_without_it(clone, make):
     clone.program('plumbline', 'echo "PATH=$PATH PYTHONPATH=$PYTHONPATH MAKEFLAGS=$MAKEFLAGS."')
     done = make('make', '-k', 'bench', PYTHONPATH='/elsewhere')
     assert f'PATH={clone.venv}/bin:' in done.stdout
     assert 'PYTHONPATH= MAKEFLAGS=.' in done.stdout
-
-
-def test_set_up_runs_on_the_path_without_the_environment(clone, make):
     clone.program('plumbline', 'exit 0')
     clone.tool('setup-python', 'echo "setup PATH=$PATH $*"')
     done = make('make', 'bench', 'PYTHON=setup-python')

@@ -59,22 +59,16 @@ def test_the_page_says_what_the_tables_say(begins):
     assert float(then) == pytest.approx(THEN[begins], abs=0.51 * 10**-digits), (begins, THEN[begins])
 
 
-def test_every_number_of_then_is_of_a_table():
-    '''What has no table: a text, a range of a figure, a section.'''
-    numbers = {name for name, row in told().items() if re.fullmatch(r'\d+(\.\d+)?', row[2].strip())}
-    assert {name for name in numbers if not any(name.startswith(begins) for begins in THEN)} == {'nine-point kernel, n = 513: padded / as declared'}
-
-
-def test_by_the_size_of_the_file_or_of_the_same_numbers():
+def test_every_number_of_then_is_of_a_table_that_names_its_source():
     text = {'group': 0, 'bytes': 80, 'seconds': [4.0] * 3, 'options': {'file_bytes': 260}}
     binary = {'group': 0, 'bytes': 80, 'seconds': [1.0] * 3, 'options': {'file_bytes': 160}}
     assert fileio._ratios(binary, text) == ['2.46 (2.46 to 2.46)', '4.00 (4.00 to 4.00)']
-
-
-def test_every_table_names_its_source():
     for path in (rfm.REPOSITORY / 'src/plumbline/data/sources').glob('*.csv'):
         first, *_ = path.read_text().splitlines()
         assert first.startswith('# ') and re.search(r'(19|20)\d\d', first) and len(sources.table(path.stem)) >= 2
+    # What has no table: a text, a range of a figure, a section.
+    numbers = {name for name, row in told().items() if re.fullmatch(r'\d+(\.\d+)?', row[2].strip())}
+    assert {name for name in numbers if not any(name.startswith(begins) for begins in THEN)} == {'nine-point kernel, n = 513: padded / as declared'}
 
 
 @pytest.mark.parametrize('application, name', [('cg', 'anderson1997-table12-cg-latency'), ('sp', 'anderson1997-table13-sp-latency')])

@@ -34,9 +34,6 @@ def test_each_value_is_what_it_is_of_the_best():
         ('triad_memory %threads=all', 'bandwidth.plain'): ('new', pytest.approx(0.4), 1.0),       # more is better
         ('latency %threads=one', 'latency.memory.huge'): ('old', 1.0, pytest.approx(0.8))}        # less is
     assert {name: about[0] for name, about in both.about.items()} == {'old': 'old one', 'new': 'new one'}
-
-
-def test_the_best_environment_of_a_system_counts_and_the_median_of_its_sessions():
     old = [session(triad(90.0), triad(value, environ='clang')) for value in (100.0, 130.0, 120.0)]
     row, = found(old=old, new=session(triad(100.0))).rows
     assert (row.values['old'].value, row.values['old'].environ, row.values['new'].environ) == (120.0, 'clang', 'gnu')
@@ -50,15 +47,7 @@ def test_the_best_partition_of_a_system_counts():
     row, *scaling = both.rows
     assert (row.best, row.values['a'].value, row.values['a'].environ, row.values['b'].environ) == ('a', 300.0, 'new:gnu', 'gnu')
     assert {one.metric: one.values['a'].value for one in scaling} == {'flops.1': 10.0, 'flops.all': 40.0}
-
-
-def test_values_whose_intervals_overlap_are_as_good():
-    row, = found(a=session(triad(100.0)), b=session(triad(98.0)), c=session(triad(90.0))).rows
-    assert (row.best, row.as_good('b'), row.as_good('c')) == ('a', True, False)
-
-
-def test_a_whole_node_is_compared_with_a_whole_node():
-    '''Two CPUs and four: what both have of one and of two, and what all of each reach.'''
+    # Two CPUs and four: what both have of one and of two, and what all of each reach.
     small, large = (session(sample.case('app_scaling', [rate(f'flops.{count}', count * each, unit='Mflop/s') for count in counts]))
                     for counts, each in (((1, 2), 10.0), ((1, 2, 4), 9.0)))
     both = found(small=small, large=large)
@@ -75,9 +64,8 @@ def test_the_mean_of_a_subsystem_is_of_what_all_have():
     assert both.means == {'memory, all threads': (2, {'a': pytest.approx(0.5**0.5), 'b': pytest.approx(0.5)})}
     three = found(a=of(100.0, 400.0), b=of(200.0, 100.0), c=of(50.0, None))
     assert three.means == {'memory, all threads': (1, {'a': 0.5, 'b': 1.0, 'c': 0.25})} and len(three.rows) == 2
-
-
-def test_shares_and_impossible_values_are_no_speed():
+    row, = found(a=session(triad(100.0)), b=session(triad(98.0)), c=session(triad(90.0))).rows
+    assert (row.best, row.as_good('b'), row.as_good('c')) == ('a', True, False)
     odd = session(sample.case('triad_memory', [rate('bandwidth.plain', float('nan')), rate('bandwidth.nt', 0.0), sample.metric('of_parts.plain', 0.9)]))
     with pytest.raises(PlumblineError, match='^a, b: no rate or time in common; run the same checks on all of them$'):
         found(a=odd, b=session(triad(100.0)))

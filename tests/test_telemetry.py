@@ -38,7 +38,7 @@ def tiny(**more):
                                     threads='one', host='a"b\\c', detail={'maintainers': ['ops']}, **more))
 
 
-def test_the_summary_fits_its_schema():
+def test_the_summary_fits_its_schema_and_no_two_samples_have_the_same_labels():
     for rows in (sample.sample_session(), tiny(), sample.frame(sample.skipped())):
         found = json.loads(telemetry.as_json(summary(rows, [Loss('memory, rates and times', 'a loss')])))
         assert schemas.complaint('summary', found) is None
@@ -46,27 +46,21 @@ def test_the_summary_fits_its_schema():
     metric, = found['metrics']
     assert (found['exit_status'], found['system'], metric['value'], metric['reference'], metric['maintainers']) == (1, 'sample', 2.0, 1.0, ['ops'])
     assert found['started'] == 1767323045.0 and metric['low'] is None and metric['high'] == pytest.approx(1.1)
+    twice = [sample.case('a', [sample.metric('of_limit.x', value)], test=name) for name, value in (('a_1', 0.9), ('a_2', 0.8))]
+    named = [line.rpartition(' ')[0] for line in telemetry.prometheus(summary(sample.frame(*twice))).splitlines() if line[0] != '#']
+    assert len(named) == len(set(named))
 
 
-def test_values_are_in_base_units_and_what_is_not_known_is_left_out():
+def test_values_are_in_base_units_with_the_mode_and_what_is_not_known_is_left_out():
     text = telemetry.prometheus(summary(tiny()))
     labels = r'{system="sample",mode="health",partition="cpu",environment="gnu",host="a\"b\\c",test="latency one",metric="latency.L1"'
     assert f'plumbline_time_seconds{labels}}} 2e-06\n' in text and f'plumbline_time_reference_seconds{labels}}} 1e-06\n' in text
     assert f'plumbline_verdict_info{labels},verdict="FAIL"}} 1\n' in text and 'lower_bound' not in text
     assert 'plumbline_session_start_time_seconds{system="sample",mode="health"} 1767323045.0\n' in text
     assert 'nan' not in telemetry.prometheus(summary(sample.frame(sample.case('a', [sample.metric('of_limit.x', math.nan)]))))
-
-
-def test_the_mode_is_that_of_the_command_line():
     case = sample.case('latency', [sample.metric('latency.L1', 2.0, 'us')])
     for said, mode in (('reframe -r', ''), ('reframe --mode=daily -r', 'daily'), ('reframe --mode daily --mode upgrade -r', 'upgrade')):
         assert summary(sample.frame(case, info={'cmdline': said}))['mode'] == mode
-
-
-def test_no_two_samples_have_the_same_labels():
-    twice = [sample.case('a', [sample.metric('of_limit.x', value)], test=name) for name, value in (('a_1', 0.9), ('a_2', 0.8))]
-    named = [line.rpartition(' ')[0] for line in telemetry.prometheus(summary(sample.frame(*twice))).splitlines() if line[0] != '#']
-    assert len(named) == len(set(named))
 
 
 def test_report_writes_them(tmp_path):

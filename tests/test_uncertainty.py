@@ -8,21 +8,15 @@ import pytest
 from plumbline.model import registry, uncertainty
 
 
-def test_spread_by_hand():
+def test_spread_by_hand_of_special_and_of_normal_samples():
     # quartiles of 1 .. 5 are 2 and 4, the median is 3
     assert uncertainty.spread([5, 1, 3, 2, 4]) == pytest.approx(0.7413 * 2 / 3)
     assert uncertainty.spread([-5, -1, -3, -2, -4]) == pytest.approx(0.7413 * 2 / 3)
-
-
-def test_spread_of_special_samples():
     assert uncertainty.spread([7.0]) == 0
     assert uncertainty.spread([0.0, 0.0]) == 0
     assert uncertainty.spread([-1, 0, 1]) == math.inf
     assert math.isnan(uncertainty.spread([]))
     assert math.isnan(uncertainty.spread([1, math.nan, 2]))
-
-
-def test_spread_is_the_coefficient_of_variation_of_normal_samples():
     x = np.random.default_rng(1).normal(100, 9, 20000)
     assert uncertainty.spread(x) == pytest.approx(0.09, rel=0.03)
 
@@ -42,42 +36,33 @@ def alternating(n):
     return order
 
 
-def test_interval_of_independent_samples():
-    x = alternating(20)
-    assert uncertainty.autocorrelation(x) == 0
-    assert uncertainty.median_interval(x) == (6, 15)
-    assert uncertainty.median_interval(alternating(6)) == (1, 6)
-
-
 @pytest.mark.parametrize('x', [[3.0], [2, 1], [4, 2, 3, 1, 5]])
 def test_few_samples_give_their_range(x):
     assert uncertainty.median_interval(x) == (min(x), max(x))
 
 
-def test_no_samples_and_nan():
+def test_no_samples_nan_and_equal_samples():
     assert all(map(math.isnan, uncertainty.median_interval([])))
     assert all(map(math.isnan, uncertainty.median_interval([1, math.nan, 3])))
     assert math.isnan(uncertainty.summary([3.0] * 9 + [math.inf], [1] * 10).interval[0])     # the median alone would not show it
-
-
-def test_equal_samples():
     assert uncertainty.median_interval([2.0] * 24) == (2, 2)
 
 
-def test_autocorrelation_by_hand():
+def test_autocorrelation_intervals_and_drift_by_hand():
     # ranks of 1, 2, 3, 4 less their mean: -1.5, -0.5, 0.5, 1.5; products 0.75 - 0.25 + 0.75
     assert uncertainty.autocorrelation([10, 20, 30, 4000]) == pytest.approx(1.25 / 5)
     assert uncertainty.effective_size([10, 20, 30, 4000]) == pytest.approx(4 * 0.75 / 1.25)
     assert uncertainty.autocorrelation([1, 2]) == 0
     assert uncertainty.autocorrelation([5, 5, 5]) == 0
     assert uncertainty.autocorrelation(np.arange(1000)) == 0.95
-
-
-def test_drift_widens_the_interval():
     drifting = np.arange(24.0)
     low, high = uncertainty.median_interval(drifting)
     naive_low, naive_high = uncertainty.median_interval(alternating(24) - 1)
     assert low < naive_low and high > naive_high
+    x = alternating(20)
+    assert uncertainty.autocorrelation(x) == 0
+    assert uncertainty.median_interval(x) == (6, 15)
+    assert uncertainty.median_interval(alternating(6)) == (1, 6)
 
 
 def series(generator, n, phi):
@@ -117,6 +102,12 @@ def test_summary():
     found = uncertainty.summary([3, 1, 2])
     assert found == uncertainty.Summary(2.0, 3, pytest.approx(0.7413 * 1 / 2), (1.0, 3.0))
     assert uncertainty.summary([]).n == 0 and math.isnan(uncertainty.summary([]).value)
+    found = uncertainty.summary([1, 1, 9, 2, 2, 2, 3, 3, 3], processes=[3, 3, 3])
+    assert found.n == 9 and (found.value, found.interval) == uncertainty.process_interval([1, 2, 3])
+    assert found.spread == 0.5        # and not that of the samples
+    assert uncertainty.summary([0, 0, 1], [1, 1, 1], 'share').spread == math.inf and uncertainty.summary([0, 0], [1, 1], 'share').spread == 0
+    assert uncertainty.summary([1, 2, 3], processes=[3]) == uncertainty.summary([1, 2, 3])
+    assert uncertainty.summary([2, 2, 2], [1, 1, 1], 'count').interval == (2, 2)      # a count scatters by nothing
 
 
 def test_processes_by_hand():
@@ -126,9 +117,6 @@ def test_processes_by_hand():
     assert (value, low, high) == pytest.approx(tuple(np.exp([0.1 / 3, 0.1 / 3 - half, 0.1 / 3 + half])), rel=1e-4)
     # on the scale of the values where one of them has no logarithm
     assert uncertainty.process_interval([0.0, 0.0, 0.1], prior=(3, 0))[0] == pytest.approx(0.1 / 3)
-
-
-def test_one_wild_process_of_five_moves_nothing():
     steady, wild = uncertainty.process_interval([1.0] * 5), uncertainty.process_interval([1.0] * 4 + [9.0])
     assert steady == wild and steady[0] == 1
     _, (low, high) = uncertainty.process_interval([1.0, 1.0, 9.0])      # of three nobody knows which is the wild one
@@ -141,15 +129,6 @@ def test_coverage_of_processes(processes, noise, least):
     chance = np.random.default_rng(3)
     ends = [uncertainty.process_interval(np.exp(noise * chance.standard_normal(processes)))[1] for _ in range(400)]
     assert np.mean([low <= 1 <= high for low, high in ends]) >= least
-
-
-def test_summary_of_processes_is_of_their_medians():
-    found = uncertainty.summary([1, 1, 9, 2, 2, 2, 3, 3, 3], processes=[3, 3, 3])
-    assert found.n == 9 and (found.value, found.interval) == uncertainty.process_interval([1, 2, 3])
-    assert found.spread == 0.5        # and not that of the samples
-    assert uncertainty.summary([0, 0, 1], [1, 1, 1], 'share').spread == math.inf and uncertainty.summary([0, 0], [1, 1], 'share').spread == 0
-    assert uncertainty.summary([1, 2, 3], processes=[3]) == uncertainty.summary([1, 2, 3])
-    assert uncertainty.summary([2, 2, 2], [1, 1, 1], 'count').interval == (2, 2)      # a count scatters by nothing
 
 
 @pytest.mark.parametrize('noise, deviation', [(registry.RATIO, 0.03), (registry.ABSOLUTE, 0.05), (registry.SHARE, 0.005), (registry.DIFFERENCE, 0.1)])

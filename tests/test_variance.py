@@ -15,15 +15,12 @@ from plumbline.store import archive
 
 # --- components ---------------------------------------------------------------------------------------------------------
 
-def test_components_of_a_balanced_design_by_hand():
+def test_components_of_a_balanced_and_an_unbalanced_design_by_hand():
     '''Three groups of two: mean squares 16 between and 0.5 within, so (16 - 0.5) / 2 between.'''
     between, within = variance.components([0, 1, 4, 5, 8, 9], [0, 0, 1, 1, 2, 2])
     assert (within.variance, within.freedom) == (pytest.approx(0.5), 3)
     assert (between.variance, between.freedom) == (pytest.approx((32 - 0.5) / 2), 2)
-
-
-def test_components_of_an_unbalanced_design_by_hand():
-    '''Groups of 1, 2 and 3 values.  Searle et al., section 3.6: the factor is (N - sum n**2 / N) / (groups - 1).'''
+    # Groups of 1, 2 and 3 values. Searle et al., section 3.6: the factor is (N - sum n**2 / N) / (groups - 1).
     values, group = np.array([3.0, 5, 7, 1, 2, 3]), np.array([0, 1, 1, 2, 2, 2])
     means = np.array([3, 6, 6, 2, 2, 2])
     mean_square_within = np.sum((values - means)**2) / 3
@@ -63,9 +60,6 @@ def test_a_level_of_one_is_not_measured_and_the_level_above_holds_it():
     node, sessions, process, rounds = variance.components(values, np.zeros(200, dtype=int), session, session)
     assert node.variance is None and process.variance is None and node.freedom == process.freedom == 0
     assert sessions.variance**0.5 == pytest.approx(0.1, rel=0.4) and rounds.variance**0.5 == pytest.approx(0.2, rel=0.1)
-
-
-def test_one_value_has_no_components_and_none_is_negative():
     assert [each.variance for each in variance.components([1.0], [0], [0])] == [None, None, None]
     assert variance.components([0, 10, 1, 9], [0, 0, 1, 1])[0].variance == 0
 
@@ -82,7 +76,6 @@ def test_outliers_among_the_rounds_are_pulled_in_and_a_second_state_is_not():
     assert np.count_nonzero(abs(pulled - burst) > 1e-9) >= 20 and pulled.std() < 0.03 < burst.std()
     second = logs + 0.5 * (chance.random(1000) < 0.1)
     assert variance.winsorised(second, process).std() == pytest.approx(second.std(), rel=0.02)
-    process = np.repeat(np.arange(20), 50)
     logs = np.random.default_rng(2).normal(0, 0.02, 1000) - 0.7 * (process == 7)
     assert np.mean(variance.winsorised(logs, process)[process == 7]) == pytest.approx(-0.7, abs=0.02)
 
@@ -136,9 +129,6 @@ def test_two_states_explain_what_they_do():
     assert found.together.within == pytest.approx(0.74, abs=0.03)
     assert found.unexplained == pytest.approx(0.26 * found.total, rel=0.15)
     assert found.counts == {'node': 1, 'session': 10, 'process': 40, 'round': 4000}
-
-
-def test_processes_that_met_one_state_each_are_told_apart_by_it():
     found = variance.analyse(two_states(np.random.default_rng(5), 60, 20, share=0.9, switch=0.01))
     assert found.probes['core_to_core'].between > 0.9 and (found.probes['clock'].between or 0) < 0.2
     assert found.left['process'] + found.left['session'] < 0.15 * (found.parts['process'] + found.parts['session'])
@@ -153,10 +143,7 @@ def test_of_noise_a_probe_explains_nothing():
         shares.append((variance.within(logs, process, labels), variance.between(logs, process, labels)))
     middle, spread = np.mean(shares, axis=0), np.std(shares, axis=0)
     assert np.all(middle < 0.02) and middle[0] > -0.05 and spread[0] < 0.05
-
-
-def test_what_drifts_does_not_explain_what_drifts():
-    '''Random walks, of metric and probe: within each process they seem to depend on each other.'''
+    # Random walks, of metric and probe: within each process they seem to depend on each other.
     shares = []
     for seed in range(40):
         chance = np.random.default_rng(seed)
@@ -174,9 +161,6 @@ def test_too_little_says_so():
     assert found.probes['core_to_core'].within is not None
     few = variance.analyse(two_states(chance, 3, 2))
     assert few.probes['core_to_core'] == variance.Shares(None, None) and few.unexplained == few.total
-
-
-def test_a_constant_metric_has_no_variance_and_nothing_to_explain():
     measured = two_states(np.random.default_rng(0), 8, 10)
     constant = variance.Measured(np.full(80, 4.0), measured.process, measured.session, measured.node, measured.probes)
     found = variance.analyse(constant)
@@ -238,9 +222,6 @@ def test_the_archive_gives_samples_processes_sessions_and_nodes(kept):
     assert found.counts == {'node': 2, 'session': 6, 'process': 18, 'round': 360}
     assert found.probes['core_to_core'].within > 0.9 and found.probes['clock'].within < 0.1
     assert all(component.variance is not None for component in found.components.values())
-
-
-def test_the_table_has_the_most_unexplained_on_top(kept):
     code, told = command(kept)
     assert code == 0 and 'made: 6 sessions from 2027' in told and '2 nodes' in told
     table = told[told.index('unexplained'):]
@@ -300,9 +281,6 @@ def test_the_record_is_known_by_its_index_or_by_its_only_name():
     assert archived.record_of({**row, 'samples': [1.0]}, records, np.array([3])) is records[0]
     assert archived.record_of({**row, 'samples': [1.0]}, records, np.array([4])) is None
     assert archived.record_of({**row, 'record': 7}, records) is None
-
-
-def test_samples_of_all_states_belong_to_their_rounds():
     other = {'state': {}, 'value': 9, 'n': 2, 'samples': [9.0, 8.0], 'rounds': [1, 2]}
     row = {'samples': [5.0, 6.0, 7.0], 'rounds': [0, 3, 4], 'states': json.dumps([other, other]), 'processes': None, 'record': 7}
     (record, samples, rounds), = archived.of_processes(row)
@@ -310,9 +288,6 @@ def test_samples_of_all_states_belong_to_their_rounds():
     plain = {'samples': [5.0, 6.0], 'rounds': None, 'states': json.dumps([{'value': 9}]), 'processes': None, 'record': None}
     (_, samples, rounds), = archived.of_processes(plain)
     assert samples.tolist() == [5, 6] and rounds is None
-
-
-def test_samples_belong_to_their_processes():
     of = [{'process': 0, 'n': 2, 'record': 1}, {'process': 2, 'n': 1, 'record': 5}]
     other = {'samples': [8.0, 9.0], 'rounds': [1, 1], 'processes': [{'process': 1, 'n': 1, 'record': 3}, {'process': 2, 'n': 1, 'record': 5}]}
     row = {'samples': [1.0, 2.0, 3.0], 'rounds': [0, 1, 0], 'states': json.dumps([other]), 'processes': json.dumps(of), 'record': 1}

@@ -58,14 +58,11 @@ def test_one_sided_and_absolute_bounds():
     small = judged(0.4, 0.3, 0.5, reference=(0, None, 0.6))
     assert small == ('PASS', '0.40 is at most 0.60')
     assert judged(0.7, 0.65, 0.8, reference=(0, None, 0.6))[0] == 'FAIL'
-
-
-def test_a_spread_that_cannot_change_the_verdict_is_no_obstacle():
     assert judged(2.0, 1.9, 2.1, 0.31, reference=(1.0, -0.4, None))[0] == 'PASS'        # 1.38 is still above 0.6
     assert judged(2.0, 1.9, 2.1, 0.31, reference=(1.0, -0.4, 1.5))[0] == 'UNSTABLE'     # 2.62 is not below 2.5
 
 
-def test_the_loss_that_would_be_seen():
+def test_the_loss_that_would_be_seen_decides_a_test():
     # 1.0 in 0.9 .. 1/0.9 over 0.5: a FAIL once exp(0.105) of it is below 0.5, and 0.95 of the time once 1.645 / 1.96 of 0.105 more is
     seen = verdict.seen_loss(Summary(1.0, 30, 0.1, (0.9, 1 / 0.9)), (1.0, -0.5, None))
     assert seen == pytest.approx(1 - 0.5 * 0.9 ** (1 + 1.645 / 1.96))
@@ -73,10 +70,7 @@ def test_the_loss_that_would_be_seen():
     assert risen == pytest.approx(2 / 0.9 ** (1 + 1.645 / 1.96) - 1)
     assert verdict.seen_loss(Summary(0.0, 30, 0.1, (-0.1, 0.1)), (1.0, -2, None)) is None
     assert verdict.seen_loss(Summary(1.0, 30, 0.1, (0.9, 1.1)), (1.0, None, 0.5)) is None      # what is impossible is no loss
-
-
-def test_a_test_is_undecided_where_nothing_of_it_passes_that_sees_a_loss():
-    '''of_limit has an upper bound only: it PASSes whatever was lost.'''
+    # of_limit has an upper bound only: it PASSes whatever was lost.
     assert verdict.is_undecided([('UNSTABLE', 0.3), ('NO REFERENCE', None)]) and verdict.is_undecided([('UNSTABLE', 0.3), ('PASS', None)])
     assert not verdict.is_undecided([('UNSTABLE', 0.3), ('PASS', 0.2)]) and not verdict.is_undecided([('UNSTABLE', 0.3), ('PASS', 0.0)])
     assert not verdict.is_undecided([('NO REFERENCE', None)]) and not verdict.is_undecided([('PASS', None)] * 2)
@@ -113,15 +107,12 @@ def test_numbers(x, text):
     assert quantity.number(x) == text
 
 
-def test_worst():
+def test_the_worst_and_the_unit_in_its_reason():
     assert verdict.worst(['PASS', 'NO REFERENCE', 'PASS']) == 'NO REFERENCE'
     assert verdict.worst(['NO REFERENCE', 'UNSTABLE']) == 'UNSTABLE'
     assert verdict.worst(['PASS', 'FAIL', 'UNSTABLE', None]) == 'FAIL'
     assert verdict.worst(['PASS', None]) == 'PASS'
     assert verdict.worst([]) == verdict.worst([None]) == 'FAIL'
-
-
-def test_the_reason_names_the_unit():
     assert verdict.judge(summary([50000.0] * 10), (80000, -0.1, None), unit='MB/s') == (
         verdict.FAIL, '50000 is below 72000 MB/s')
     assert verdict.judge(summary([90000.0] * 10), (80000, -0.1, None), unit='MB/s') == (
