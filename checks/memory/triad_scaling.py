@@ -55,5 +55,5 @@ class triad_scaling(rfm.RunOnlyRegressionTest, NativeCheck):
 
     def shared(self, record):
         '''Why the threads need not be what is slow; None where nobody else worked on their cores.'''
-        kinds = self.plumbline.of_machine.get('core_kinds')
-        return None if kinds else probes.doubt_beside(probes.beside_others(self.measurements)[self.measurements.index(record)])
+        others = probes.beside_others(self.measurements, self.plumbline.of_machine.get('core_kinds', ()))
+        return probes.doubt_beside(others[self.measurements.index(record)])

@@ -106,7 +106,7 @@ def mark_best(measurements: Iterable[dict]) -> None:
             record['best'] = True
 
 
-def of_limit(cases: Sequence[dict], key: Callable[[dict], Any] = itemgetter('variant')) -> dict[Any, Paired]:
+def of_limit(cases: Sequence[dict], key: Callable[[dict], Any] = itemgetter('variant'), kinds: Sequence[Sequence[int]] = ()) -> dict[Any, Paired]:
     '''What each kernel's variant reaches of the machine's own limit.
 
     The limit is the stream (role ``limit``) of the same number of threads and the same level whose median traffic rate is the highest; one stream for
@@ -116,6 +116,7 @@ def of_limit(cases: Sequence[dict], key: Callable[[dict], Any] = itemgetter('var
     :arg cases: the measurement records of one group.
     :arg key: what names a kernel's record in the result, for groups in which a variant occurs more
         than once, e.g. ``lambda case: (case['variant'], case['threads'])``.
+    :arg kinds: of cores, as of :func:`probes.beside_others`.
     :returns: dictionary key -> :class:`Paired`.
     :raises PlumblineError: for cases of several groups, unequal numbers of samples, a kernel
         without a limit stream of its threads and level, a key that occurs twice, or no traffic.
@@ -124,7 +125,7 @@ def of_limit(cases: Sequence[dict], key: Callable[[dict], Any] = itemgetter('var
     if not kernels:
         raise PlumblineError('no kernel among the cases: of_limit compares kernels with limit streams; pass the records of one group')
     _same_rounds(cases)
-    others = {id(case): beside for case, beside in zip(cases, probes.beside_others(cases))}
+    others = {id(case): beside for case, beside in zip(cases, probes.beside_others(cases, kinds))}
     result = {}
     for case in kernels:
         streams = [stream for stream in cases if stream['role'] == 'limit' and all(stream[k] == case[k] for k in ('threads', 'level'))]

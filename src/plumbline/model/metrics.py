@@ -142,14 +142,16 @@ def of_machine(paired: limits.Paired, subject: str | None, unjudged: str | None 
 
 
 def against_limit(group: Sequence[dict], agreement: Callable[[str, int], Sequence[float]],
-                  key: Callable[[dict], Any] = itemgetter('variant')) -> tuple[dict[Any, limits.Paired], list[str]]:
+                  key: Callable[[dict], Any] = itemgetter('variant'),
+                  kinds: Sequence[Sequence[int]] = ()) -> tuple[dict[Any, limits.Paired], list[str]]:
     '''``of_limit`` of every kernel of a group, with the limit confirmed or raised by the cross-check.
 
     :arg group: records of one group, limit streams among them.
     :arg agreement: function (level, threads) -> our limit streams over likwid-bench's best, the two run by turns, of each repeat.
+    :arg kinds: of cores, as of :func:`probes.beside_others`.
     :returns: (paired, notes): dictionary key -> :class:`limits.Paired`, and texts for the report.
     '''
-    paired, notes = limits.of_limit(group, key), set()
+    paired, notes = limits.of_limit(group, key, kinds), set()
     for case in kernels(group):
         factor, note = limits.cross_check_correction(agreement(case['level'], case['threads']))
         if note:

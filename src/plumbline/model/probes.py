@@ -3,11 +3,12 @@
 The key ``probes`` of a measurement record (``schemas/record.json``); records written before November 2026 have none.
 '''
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from plumbline.model.grouping import by_key
 from plumbline.model.quantity import percent
 
 #: Latency of handing a cache line from core to core, seconds: of neighbours (round 0), of pairs of pairs, ...
@@ -100,18 +101,20 @@ def beside(record: dict, name: str) -> np.ndarray | None:
     return known.mean(axis=1)
 
 
-def beside_others(records: Iterable[dict]) -> list[np.ndarray | None]:
+def beside_others(records: Iterable[dict], kinds: Sequence[Sequence[int]] = ()) -> list[np.ndarray | None]:
     '''Of each record, whether somebody else worked on the other hardware thread of a core, beside each sample.
 
-    :arg records: they say together how many additions a core of our own does.
+    :arg records: those of teams on the same kinds of cores say together how many additions a core of our own does.
+    :arg kinds: CPUs of each kind of core (``core_kinds`` of the machine record); empty where all are alike.
     :returns: arrays of bool, shape (n,); None where it is not known.  Where that never ended, and where two of our own were on one core, False.
     '''
-    found = [(beside(record, ADDITIONS), beside(record, SHARING)) for record in records]
-    known = np.concatenate([np.empty(0), *(additions[np.isfinite(additions)] for additions, _ in found if additions is not None)])
-    least = OWN * np.percentile(known, _NEARLY_ALL) if known.size else 0.0
+    found = [(beside(record, ADDITIONS), beside(record, SHARING), tuple(not {*kind}.isdisjoint(record.get('cpus') or ()) for kind in kinds))
+             for record in records]
+    known = by_key((team, additions[np.isfinite(additions)]) for additions, _, team in found if additions is not None)
+    least = {team: OWN * np.percentile(values, _NEARLY_ALL) for team, its in known.items() if (values := np.concatenate(its)).size}
     return [None if additions is None or not np.isfinite(additions).any()
-            else (additions < least) & ~(np.zeros(additions.size, dtype=bool) if ours is None else ours > ON_ONE_CORE)
-            for additions, ours in found]
+            else (additions < least[team]) & ~(np.zeros(additions.size, dtype=bool) if ours is None else ours > ON_ONE_CORE)
+            for additions, ours, team in found]
 
 
 def doubt_beside(others: np.ndarray | None) -> str | None:

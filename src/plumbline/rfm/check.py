@@ -227,7 +227,7 @@ class NativeCheck(ProgramCheck):
 
     def against_limit(self, group, key=lambda case: case['variant']):
         '''``of_limit`` of a group's kernels; see :func:`metrics.against_limit`.'''
-        paired, notes = metrics.against_limit(group, self.agreement, key)
+        paired, notes = metrics.against_limit(group, self.agreement, key, self.plumbline.of_machine.get('core_kinds', ()))
         for text in notes:
             self.note(text)
         return paired
