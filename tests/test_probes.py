@@ -113,6 +113,10 @@ def test_who_else_worked_on_a_core_is_told_from_a_partner():
     assert first.tolist() == [False] * 20 and second.tolist() == [False] * 5 + [True] * 5
     _, partner, stranger, unknown, without = probes.beside_others([alone, record([1.97] * 2, [2.0] * 2), record([1.97] * 2, [1.0] * 2), record([None]), {}])
     assert not partner.any() and stranger.all() and unknown is None and without is None
+    # Cores of another kind, alone or in a team with wider ones, do fewer additions with nobody beside them: 6 on CPUs 0 and 1, 4 on 2 and 3.
+    teams = [record(values) | {'cpus': cpus} for values, cpus in (([6.0] * 10, [0]), ([4.0] * 5 + [2.0] * 5, [2]), ([4.0] * 9 + [3.0], [0, 1, 2, 3]))]
+    assert [one.sum() for one in probes.beside_others(teams, [[0, 1], [2, 3]])] == [0, 5, 1]
+    assert [one.sum() for one in probes.beside_others(teams)] == [0, 10, 10]
 
 
 # --- a partner that is silent ----------------------------------------------------------------------------------------
