@@ -90,32 +90,28 @@ def _on(folder, node, text, what):
 
 
 @contextlib.contextmanager
-def quota(place, node, share):
-    place.cluster.grant(node, share)
+def _undone(change, node, *how):
+    '''A change of a node that is undone by the same without how.'''
+    change(node, *how)
     try:
         yield
     finally:
-        place.cluster.grant(node)
+        change(node)
 
 
-@contextlib.contextmanager
+def quota(place, node, share):
+    return _undone(place.cluster.grant, node, share)
+
+
 def hog(place, node, part):
-    with _on(place.folder / 'hog', node, str(part), 'the memory hog'):
-        yield
+    return _on(place.folder / 'hog', node, str(part), 'the memory hog')
 
 
-@contextlib.contextmanager
 def base_pages(place, node):
     with of_machines.base_pages(place.folder):      # raises NotHere
-        pass
-    place.cluster.restart_node(node, [sys.executable, '-c', _BASE_PAGES])
-    try:
-        yield
-    finally:
-        place.cluster.restart_node(node)
+        return _undone(place.cluster.restart_node, node, [sys.executable, '-c', _BASE_PAGES])
 
 
-@contextlib.contextmanager
 def messages(place, node, latency):
     environment, _ = of_machines.mpi()
     if not environment:
@@ -124,8 +120,7 @@ def messages(place, node, latency):
         raise NotHere('one CPU: a node of one rank sends no messages')
     folder = place.folder / 'messages'
     _stand_in(place, folder, environment)
-    with _on(folder, node, str(latency), 'the latency library'):
-        yield
+    return _on(folder, node, str(latency), 'the latency library')
 
 
 def _stand_in(place, folder, environment):

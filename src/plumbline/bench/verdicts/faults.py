@@ -256,17 +256,17 @@ def slow_files(folder):
         yield Launch(enter=enter)
 
 
-def _written(folder, size=2**26):
+def _written(folder):
     '''Bytes per second that reach the device.'''
-    path, data = folder / 'rate.tmp', os.urandom(2**20)
+    path, data, count = folder / 'rate.tmp', os.urandom(2**20), 64
     try:
         began = time.perf_counter()
         with open(path, 'wb') as file:
-            for _ in range(size // len(data)):
+            for _ in range(count):
                 file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        return size / (time.perf_counter() - began)
+        return count * len(data) / (time.perf_counter() - began)
     finally:
         path.unlink(missing_ok=True)
 

@@ -22,14 +22,11 @@ def fdtd_splitting(at, detail, records):
 
 def _caption(panels, detail):
     per_flop = {f"{r['traffic'] / r['flops']:.2f}" for _, kernels, _ in panels for r in kernels if r['flops']}
-    return ' '.join(
-        [
-            f"Traffic by the model, the same for all loops, median ({' to '.join(sorted(per_flop))} bytes per flop); whiskers: quartiles of the "
-            "samples. On the bar: how many times as fast as the fused loop as written (median over the rounds, in which all ran in turn). Line: "
-            f"{drawing.LIMIT_NAME}. Each panel has its own scale. After anderson1997, table 4.",
-            *(f'{note[:1].upper()}{note[1:]}.' for note in noted(detail, 'splitting')),
-        ]
-    )
+    return ' '.join([
+        f"Traffic by the model, the same for all loops, median ({' to '.join(sorted(per_flop))} bytes per flop); whiskers: quartiles of the "
+        "samples. On the bar: how many times as fast as the fused loop as written (median over the rounds, in which all ran in turn). Line: "
+        f"{drawing.LIMIT_NAME}. Each panel has its own scale. After anderson1997, table 4.",
+        *(f'{note[:1].upper()}{note[1:]}.' for note in noted(detail, 'splitting'))])
 
 
 FIGURES = {'fdtd_splitting': fdtd_splitting}
