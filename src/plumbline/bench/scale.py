@@ -114,8 +114,8 @@ def fill(root, sessions, metrics, nodes=1, samples=0):
         'system': 'paper', 'partition': 'cpu', 'environ': 'gnu', 'hostname': [f'n{one:04}' for one in node], 'processor': 'made', 'run': 0,
         'test': [f'Made{one}_{which}' for one, which in zip(test, node)], 'check': [f'Made{one}' for one in test],
         'display_name': [f'Made{one} %threads=all' for one in test], 'parameters': '{"threads": "all"}', 'result': 'pass', 'metric': 'bandwidth',
-        'name': name, 'subject': [one.partition('.')[2] for one in name], 'subsystem': registry.MEMORY_ALL, 'unit': 'MB/s', 'n': 25, 'spread': 0.02, 'level': 'memory',
-        'threads': 'all', 'verdict': 'NO REFERENCE',
+        'name': name, 'subject': [one.partition('.')[2] for one in name], 'subsystem': registry.MEMORY_ALL,
+        'unit': 'MB/s', 'n': 25, 'spread': 0.02, 'level': 'memory', 'threads': 'all', 'verdict': 'NO REFERENCE',
         'detail': [json.dumps({'command': f'made{one}', 'rerun': f'reframe -n Made{one}'}) if what == names[0] else None for one, _, what in rows]})
     for night in range(sessions):
         value = 1e4 * np.exp(noise.normal(0, 0.01) + noise.normal(0, 0.01, len(rows)))
