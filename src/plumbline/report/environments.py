@@ -95,7 +95,8 @@ def _lost(row, detail, best, best_detail, more):
         for of in (detail, best_detail)
     ]
     if all(paired):
-        return _apart(*paired, True, 1)
+        own, fastest = paired
+        return _apart(own, fastest, True, 1)
     return _apart(row, best, more, _explained(detail, best_detail))
 
 
