@@ -168,7 +168,7 @@ READ = {
     'last words of a job': (of_folder('job.out', node.last_words), 'plumbline: no\n/x/slurm_script: line 7: 12 Killed   reframe\n', None),
     'duration': (of_text(plan.seconds), '1h30m', None), 'capacity': (of_text(setting.given), 'L2=524288,L3=33554432', None),
     'time': (of_text(schedule.time_of), '02:30', None), 'time limit': (of_text(slurm.seconds), '1-02:03:04', None),
-    'size of PBS': (of_text(pbs.size), '131900292kb', None), 'names of nodes': (of_text(sweep_slurm.nodes_named), 'n[1-4,7],m3,x[01-02]y', None),
+    'size of PBS': (of_text(pbs.size), '131900292kb', None), 'names of nodes': (of_text(sweep_slurm.node_set), 'n[1-4,7],m3,x[01-02]y', None),
     'patterns': (of_text(spatter.parse), '[{"kernel": "Gather", "pattern": "UNIFORM:8:1", "delta": 8, "length": 100}]', None),
     'burn': (of_text(burn.parse, 'the file'), json.dumps(test_burn_series.START) + '\n', None),
     'prediction': (of_text(predict.parse), 'said\n{"predicted": "cg", "cells": []}\n', ALL),

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from plumbline import atomic
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, saying_why
 from plumbline.model import registry, verdict
 from plumbline.model.safe_text import shown
 from plumbline.store import archive
@@ -115,7 +115,6 @@ def tell(command, summary, archive_root, link, patience=site_command.PATIENCE):
     ``link``, and the ``summary``), which is there until it ends.
 
     :arg command: as in a shell, words in quotes.
-    :arg link: to the report.
     :returns: whether it was run.
     :raises PlumblineError: in one line, if it cannot be started, fails, or takes longer than ``patience`` seconds.
     '''
@@ -127,10 +126,8 @@ def tell(command, summary, archive_root, link, patience=site_command.PATIENCE):
     if changed:
         site_command.run('--notify', command, text(summary, changed, link), {'changes': changed, 'link': link, 'summary': summary},
                          'the next session tells the same again', patience)
-    try:
+    with saying_why(f'{path}: cannot be written', '; the next session tells the same again'):
         atomic.write(path, json.dumps({'session': summary['session'], 'wrong': state}, indent=1), atomic.RESULT)
-    except OSError as error:
-        raise PlumblineError(f'{path}: cannot be written: {error.strerror}; the next session tells the same again') from None
     return bool(changed)
 
 
