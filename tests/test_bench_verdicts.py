@@ -87,9 +87,6 @@ def test_a_quota_holds_and_its_group_goes(tmp_path):
             'import time\n', 'import time\nbegan = time.monotonic()\n')))
     assert used < 0.45
     assert not groups(os.getpid())
-
-
-def test_what_a_group_still_holds_is_ended_with_it(tmp_path):
     with provoked(faults.quota, tmp_path, share=0.5) as launch:
         left = launch.start(['sleep', '60'])
     assert left.wait(5) == -signal.SIGKILL and not groups(os.getpid())
@@ -147,12 +144,18 @@ def test_a_benchmark_that_is_broken_off_leaves_nothing(name, number, tmp_path):
     assert not groups(process.pid)
 
 
-def test_a_process_with_a_fault_has_one_cpu_or_no_huge_pages(tmp_path):
+def test_a_process_with_a_fault_has_one_cpu_no_huge_pages_or_slow_files(tmp_path, monkeypatch):
     with provoked(faults.one_cpu, tmp_path) as launch:
         assert python(launch, 'import os; print(len(os.sched_getaffinity(0)))') == '1\n'
     with provoked(faults.base_pages, tmp_path) as launch:
         get_thp_disable = 'import ctypes; print(ctypes.CDLL(None).prctl(42, 0, 0, 0, 0))'
         assert (python(launch, get_thp_disable), python(Launch(), get_thp_disable)) == ('1\n', '0\n')
+    monkeypatch.setattr(faults, '_written', lambda folder: 1e7)
+    with provoked(faults.slow_files, tmp_path) as launch:
+        began = time.monotonic()
+        output_of(launch, 'dd', 'if=/dev/zero', f'of={tmp_path}/file', 'bs=1M', 'count=3', 'conv=fsync', 'status=none')
+        assert time.monotonic() - began > 1     # 1.5 s at 2 MB/s
+    assert not groups(os.getpid())
 
 
 def test_compilers_append_what_they_should_not(tmp_path):
@@ -177,15 +180,6 @@ def test_a_launcher_has_ideas_of_its_own(name, tmp_path):
         assert {f'{key}={value}' for key, value in wanted.env.items()} <= set(variables)
         for word in set(wanted.options) - set(shared.options) - {'--mca'}:
             assert any(word in line for line in variables), word
-
-
-def test_files_are_slower(tmp_path, monkeypatch):
-    monkeypatch.setattr(faults, '_written', lambda folder: 1e7)
-    with provoked(faults.slow_files, tmp_path) as launch:
-        began = time.monotonic()
-        output_of(launch, 'dd', 'if=/dev/zero', f'of={tmp_path}/file', 'bs=1M', 'count=3', 'conv=fsync', 'status=none')
-        assert time.monotonic() - began > 1     # 1.5 s at 2 MB/s
-    assert not groups(os.getpid())
 
 
 def test_what_cannot_be_provoked_says_why(tmp_path, monkeypatch):
@@ -371,27 +365,21 @@ def seen(bandwidth, latency, code=0, fails=(), causes=()):
                              ('l', 'gnu', 'latency.L1'): (latency, registry.LATENCY, registry.LESS)}, list(fails), list(causes))
 
 
-def test_losses_are_medians_against_sessions_without_a_fault():
+def test_losses_are_medians_against_sessions_without_a_fault_and_shares_have_their_intervals():
     found, metrics = table.losses([seen(50, 2), seen(60, 2), seen(40, 4)], [seen(90, 1), seen(100, 1), seen(130, 2)])
     assert found[registry.MEMORY_ONE] == pytest.approx(0.5)         # 50 of 100
     assert found[registry.LATENCY] == pytest.approx(0.5)            # twice as long
     assert metrics['bandwidth.plain'] == (pytest.approx(0.5), registry.MEMORY_ONE)
     assert np.isclose(table.losses([seen(200, 1)], [seen(100, 1)])[0][registry.MEMORY_ONE], -1)
-
-
-def test_shares_have_their_intervals():
     assert table.share(97, 100) == '97 of 100 (97.0 %, 91.5 to 99.4)'
     assert table.share(0, 5) == '0 of 5 (0.0 %, 0.0 to 52.2)'
 
 
-def test_a_fault_is_named_by_its_cause_or_by_most_of_what_is_blamed():
+def test_a_fault_is_named_by_its_cause_or_by_most_of_what_is_blamed(tmp_path, monkeypatch):
     fault = faults.Fault('hog', (registry.MEMORY_ONE,), ('noisy_neighbour',), None)
     right, wrong = ('metric', registry.MEMORY_ONE), ('metric', registry.L1)
     assert seen(1, 1, 1, [right, right, wrong]).names_subsystem(fault) and not seen(1, 1, 1, [right, wrong]).names_subsystem(fault)
     assert seen(1, 1, 1, causes=['quota', 'noisy_neighbour']).names_cause(fault) and not seen(1, 1, 1, causes=['quota']).names_cause(fault)
-
-
-def test_a_subsystem_that_fails_as_a_whole_is_blamed(tmp_path, monkeypatch):
     rows = sample.frame(*(sample.case(check, [sample.predicted(variant, loss) for variant in sample.HISTORY], threads='one')
                           for check, loss in (('triad_memory', 0.08), ('latency', 0.0))))
     monkeypatch.setattr(session.Place, 'rows', lambda place, of: rows)
@@ -399,13 +387,15 @@ def test_a_subsystem_that_fails_as_a_whole_is_blamed(tmp_path, monkeypatch):
     assert found.fails == [('subsystem', registry.MEMORY_ONE)]
 
 
-def test_the_row_of_a_fault(monkeypatch):
+def test_the_row_of_a_fault_and_the_table_in_restructured_text(monkeypatch):
     monkeypatch.setitem(FAULTS, 'hog', faults.Fault('hog', (registry.MEMORY_ONE,), ('noisy_neighbour',), None))
     fail = ('metric', registry.MEMORY_ONE)
     found = [seen(50, 1, 1, [fail], ['noisy_neighbour']), seen(60, 1, 1, [fail]), seen(60, 1, 3), seen(100, 1)]
     assert table._row('hog', found, [seen(100, 1)]) == [
         'hog', '40 % memory, one thread', '40 % bandwidth.plain', '2 of 4', 'MISSED', '0: 1, 1: 2, 3: 1', 'metric 2', '1', '2']
     assert table._row('hog', [seen(81, 1)] * 4, [seen(100, 1)])[1:5] == ['19 % memory, one thread', '19 % bandwidth.plain', '0 of 4', '-']
+    assert table.grid([['fault', 'loss'], ['hog', '40 %'], ['busy loop', '-']]) == [
+        '=========  ====', 'fault      loss', '=========  ====', 'hog        40 %', 'busy loop  -', '=========  ====']
 
 
 @pytest.mark.parametrize('wrong, total, most, target', [
@@ -448,11 +438,6 @@ def test_bench_tells_what_is_there_of_the_verdicts(tmp_path, monkeypatch):
     monkeypatch.setattr(bench, 'FIGURES', {'none': lambda machine, pairs: [Figure('a / b', np.array([]))]})
     done = CliRunner().invoke(cli.app, words)
     assert done.exit_code == 1 and done.output.endswith('verdicts: no session yet\n')
-
-
-def test_the_table_is_restructured_text():
-    assert table.grid([['fault', 'loss'], ['hog', '40 %'], ['busy loop', '-']]) == [
-        '=========  ====', 'fault      loss', '=========  ====', 'hog        40 %', 'busy loop  -', '=========  ====']
 
 
 # --- references drawn from the sessions --------------------------------------------------------
@@ -537,14 +522,10 @@ def test_what_a_second_run_knows_of_the_first_is_measured():
     assert exchanged.shared(sessions) is None
 
 
-def test_sessions_that_make_no_references_are_refused(measured):
+def test_sessions_that_make_no_references_are_refused(measured, monkeypatch):
     place, sessions = measured
     of_quiet, _, _ = exchanged.count(place, [*sessions(*range(5)), *sessions(5, factor=0.5)], [], 5, 12, np.random.default_rng(1))
     assert 0 < len(of_quiet) < 12 and {codes.total() for codes in of_quiet} == {1}      # the one that is left out
-
-
-def test_where_no_draw_makes_references_it_is_said(measured, monkeypatch):
-    place, sessions = measured
     monkeypatch.setattr(exchanged, '_references', lambda place, names: None)
     assert list(exchanged.lines(place, sessions(*range(10)), [], 3)) == ['References from 5 of them: none of 3 draws was of good state.']
 

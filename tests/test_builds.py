@@ -38,16 +38,22 @@ def test_what_another_compiler_mpi_or_library_would_make_differ_is_built_again(b
     assert not build_cache.fetch('cache')
 
 
-def test_the_compiler_of_a_wrapper_the_cpu_and_modules_count(built, monkeypatch):
+def test_the_compiler_that_a_wrapper_is_told_of_counts(built):
     '''OMPI_CC=gcc says nothing of which gcc that is.'''
     rfm.script(built / 'path/gcc-of-module', 'echo gcc 12')
     request = {'commands': ['make'], 'compilers': ['mpicc'], 'variables': {'OMPI_CC': 'gcc-of-module -m64', 'OTHER': ''}, 'project': str(build_cache.ROOT / 'src')}
     before = build_cache.description(request)
     rfm.script(built / 'path/gcc-of-module', 'echo gcc 13')
     assert build_cache.description(request) != before
+
+
+def test_programs_of_another_cpu_are_not_used(built, monkeypatch):
     of_text = build_cache.cpu
     monkeypatch.setattr(build_cache, 'cpu', lambda text: of_text(re.sub(r' (sse2|fp)\b', '', text)))
     assert not build_cache.fetch('cache')
+
+
+def test_a_module_may_bring_libraries(built, monkeypatch):
     monkeypatch.setenv('CMAKE_PREFIX_PATH', '/opt/openblas')
     assert not build_cache.fetch('cache')
 

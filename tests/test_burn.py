@@ -233,17 +233,14 @@ def test_records_wait_for_a_full_file_system(programs, small_disk):
     assert len(burn.phases) == burn.end['phases'] and np.all(np.diff([record['done'] for record in burn.phases]) > 0)
 
 
-def test_records_that_never_find_room_are_counted(programs):
+def test_records_that_never_find_room_are_counted_and_nobody_waits_for_a_file_that_hangs(programs):
     '''The burn comes to its end, and says how many they were.'''
     with open('/dev/full', 'w') as full:
         command = [programs.path('burn'), *QUICK, '--minutes', 0.02, '--keep', 5000]
         done = subprocess.run([str(x) for x in command], stdout=full, stderr=subprocess.PIPE, text=True, timeout=50, env=environment())
     lost, = (int(line.split()[2]) for line in done.stderr.splitlines() if line.endswith('not be written to standard output: No space left on device'))
     assert done.returncode == 3 and lost > 5
-
-
-def test_nobody_waits_for_a_file_that_hangs(programs):
-    '''A pipe that is full and that nobody reads, as a file system whose server is gone.'''
+    # A pipe that is full and that nobody reads, as a file system whose server is gone.
     command = [programs.path('burn'), *QUICK, '--slice', 0.005, '--minutes', 0.05]
     with subprocess.Popen([str(x) for x in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, pipesize=16384, text=True, env=environment()) as running:
         code = running.wait(timeout=40)

@@ -136,13 +136,10 @@ def test_a_level_that_is_gone_or_no_slower_than_the_next_is_not_told_apart():
     assert slow.reason
 
 
-def test_caches_that_do_not_hold_each_others_lines():
+def test_caches_that_do_not_hold_each_others_lines_and_two_levels():
     x = model.sizes(CLAIMS)
     found = model.find(x, made(x, {**CLAIMS, 'L3': 33 * MIB}), CLAIMS)['L3']
     assert found.is_whole and found.ours == 32 * MIB
-
-
-def test_two_levels_only():
     claims = {'L1': 64 * KIB, 'L2': 4 * MIB}
     x = model.sizes(claims)
     found = model.find(x, made(x, claims), claims)
@@ -154,16 +151,13 @@ def test_a_large_cache_beside_a_last_one_that_is_hardly_larger():
     x = model.sizes(claims)
     found = model.find(x, made(x, claims), claims)
     assert found['L2'].ours == pytest.approx(2 * MIB, rel=0.2)
-
-
-def test_without_huge_pages_the_reach_of_a_tlb_is_no_cache():
     x = model.sizes(CLAIMS)
     found = model.find(x, made(x, CLAIMS), CLAIMS, page=4096)
     assert found['L1'].is_whole and not found['L1'].reason
     assert 'huge pages' in found['L3'].reason and found['L3'].is_whole
 
 
-def test_the_grid_stays_within_the_memory():
+def test_the_grid_stays_within_the_memory_and_no_series_falls():
     x = model.sizes(CLAIMS)
     assert x == sorted(x) and all(size % 64 == 0 for size in x) and x[0] < 32 * KIB / 2 and x[-3:] == [64 * MIB, 128 * MIB, 256 * MIB]
     few = model.sizes(CLAIMS, 256 * MIB)
@@ -171,9 +165,6 @@ def test_the_grid_stays_within_the_memory():
     assert 'no size beyond' in model.find(few, made(few, CLAIMS), CLAIMS)['L3'].reason
     huge = model.sizes({**CLAIMS, 'L3': 512 * MIB})
     assert len(huge) < 55
-
-
-def test_series_that_does_not_fall():
     assert model.isotonic([1, 3, 2, 4]).tolist() == [1, 2.5, 2.5, 4]
     assert model.crossing(np.array([1., 2, 4]), np.array([0., 1, 2]), 1.5) == pytest.approx(2 * 2**0.5)
 
@@ -193,7 +184,7 @@ def test_program(programs, flavour):
     assert threads == 1 or 'core_to_core' in found[0]['probes']
 
 
-def test_capacity_changes_levels(programs):
+def test_capacity_changes_levels_and_what_fits_a_layer(programs):
     def level(*options):
         return [r['level'] for r in programs.measured('triad', '--size', '500,5000,40000', *QUICK, *options).measurements]
     known = json.loads(programs.run('triad', '--size', 10, *QUICK, '--capacity', 'L1=8192,L3=1000000').text.splitlines()[0])
@@ -202,9 +193,6 @@ def test_capacity_changes_levels(programs):
     third = 'L3' if any(cache['level'] == 3 for cache in known['caches']) else 'memory'
     assert part == [third, third, 'memory']
     assert level('--capacity', 'L1=1e12,L2=1e12,L3=1e12') == whole      # never more than the topology says
-
-
-def test_capacity_changes_what_fits_a_layer(programs):
     def block(*options):
         record, = programs.measured('jacobi', '--variants', 'blocked', '--size', 402, '--planes', 6, *QUICK, *options).measurements
         return record
@@ -290,9 +278,6 @@ def test_cores_that_reach_no_last_level():
         {'type': 'L3', 'size': 24 * MIB, 'cpusets': ['0x1']}]}}
     assert caches.claims(laptop, 1) == {'L1': 32 * KIB, 'L2': 2 * MIB} and caches.claims(laptop, 0)['L3'] == 24 * MIB
     assert topology.levels(laptop, 1) == ['L1', 'L2', 'memory']
-
-
-def test_a_disturbed_measurement_is_not_used():
     lost = {'threads': 2, 'elapsed': 10.0, 'throttled': 0.0, 'waited': 8.0, 'stolen': 0.0}
     assert '60 %' in caches.disturbed([lost])
     assert not caches.disturbed([{**lost, 'waited': 1.0}]) and not caches.disturbed([{**lost, 'waited': None}])

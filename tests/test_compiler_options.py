@@ -137,13 +137,10 @@ def test_every_maker_has_sets(path, tmp_path):
     assert all(re.fullmatch('[A-Za-z][A-Za-z0-9]*', name) for name in sets)
 
 
-def test_a_set_without_a_name_is_refused(source):
+def test_sets_are_of_the_environment_and_have_names(source):
     done = subprocess.run(['cmake', '-S', source / 'src/nas', '-B', source / 'refused', '-DPLUMBLINE_CHANGED_SETS=-O2 -g'], capture_output=True,
                           text=True, timeout=60, env=environment())
     assert done.returncode and "plumbline: set of options '-O2 -g': give NAME=FLAGS" in ' '.join(done.stderr.split())
-
-
-def test_an_environment_changes_the_sets():
     site = SimpleNamespace(build_system=SimpleNamespace(config_opts=['-DA=1']),
                            current_environ=SimpleNamespace(extras={'option_sets': {'ours': '-O3 -march=znver4', 'fast': None}}))
     option_programs.change_sets(site)
@@ -181,9 +178,6 @@ def test_the_check_measures_every_set_and_says_what_the_flags_of_the_site_lose(d
             assert re.search(r'the default flags of this site \(-O1 -fno-inline\) lose -?\d+ % against (site|O2) \(-O\S.*\)$', note)
         skipped, = told['skipped']
         assert skipped['metric'] == 'flops.unknown' and 'unrecognized command-line option' in skipped['reason']
-
-
-def test_the_terminal_says_what_the_flags_of_the_site_lose_where_that_is_most(done):
     text = ' '.join(done.told.out.split())
     assert re.search(r'compiler flags: gnu: GNU \S+ -O1 -fno-inline reaches \d+ % of the best set of options beside it, compiler_options '
                      r'%kernel=(emit|vpenta), of_best\.\w+', text)

@@ -124,16 +124,10 @@ def looks(tmp_path_factory):
 
 # --- the shipped ones ---------------------------------------------------------------------------------------------------
 
-def test_a_slurm_machine_a_pbs_machine_and_this_one_are_shipped(looks):
+def test_shipped_machines_load_and_set_up_and_select_every_check(looks):
     assert set(looks) >= {('localhost.py', 'localhost'), ('virtual.py', 'virtual'), ('example-slurm.py', 'example-slurm'),
                           ('example-pbs.py', 'example-pbs')}
-
-
-def test_every_check_loads_and_sets_up_everywhere(looks):
     assert not [complaint for one in looks.values() for complaint in one.complaints]
-
-
-def test_every_check_is_selected_somewhere(looks):
     assert not unselected(looks.values())
     for where, one in looks.items():
         assert one.listed <= one.set_up, where      # and fixtures
@@ -172,10 +166,7 @@ def test_environments_that_stand_for_all():
                 'llvm-openmpi': ['mpi', 'openmpi'], 'gnu-mpich': ['mpi', 'mpich'], 'cray': ['openmp']}
     environments = [{'name': name, 'features': having} for name, having in features.items()]
     assert settings.representative(systems, environments) == ['gnu', 'gnu-openmpi', 'gnu-mpich', 'cray']
-
-
-def test_names_of_features_are_what_reframe_takes():
-    '''ReFrame 4.10.4 refuses features that begin with a digit.'''
+    # ReFrame 4.10.4 refuses features that begin with a digit.
     for config in CONFIGURATIONS:
         found = settings_of(config)
         named = [*found['environments'], *(partition for system in found['systems'] for partition in system['partitions'])]

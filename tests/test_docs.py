@@ -76,23 +76,7 @@ def names(site, page):
     return site[1][site[0] / page].names
 
 
-def test_there_is_a_page_for_each_source(site):
-    assert {path.relative_to(DOCS).with_suffix('.html') for path in PAGES} <= {path.relative_to(site[0]) for path in site[1]}
-
-
-def test_every_metric_is_there(site):
-    assert set(registry.METRICS) <= names(site, 'reference/metrics.html')
-
-
-def test_every_check_is_there_with_its_question(site):
-    found = {name: question for path in (rfm.REPOSITORY / 'checks').rglob('*.py')
-             for name, question in re.findall(r"@rfm\.simple_test\nclass (\w+)\(.*\):\n    '''([^'?]+)", path.read_text())}
-    assert len(found) > 50 and set(found) <= names(site, 'reference/checks.html')
-    text = ' '.join(re.sub('<[^>]+>', '', site[1][site[0] / 'reference/checks.html'].text).split())
-    assert [name for name, question in found.items() if ' '.join(question.split()[:5]) not in text] == []
-
-
-def test_every_kernel_is_there_with_its_variants(site):
+def test_there_is_a_page_for_each_source_metric_check_and_kernel(site):
     rows = [re.findall(r'<span class="pre">(\w+)</span>', row) for row in
             re.findall('<tr.*?</tr>', site[1][site[0] / 'reference/kernels.html'].text.partition('The NAS kernels')[0], re.DOTALL)]
     told = {row[0]: set(row[1:]) for row in rows if row}
@@ -104,6 +88,13 @@ def test_every_kernel_is_there_with_its_variants(site):
     assert set(told) == set(written) and all(told.values()) and [name for name in written if not written[name] <= told[name]] == []
     assert told['triad'] - written['triad'] == {'plain', 'novec', 'prefetch', 'preload_c', 'openmp'}
     assert {path.parent.name for path in (rfm.REPOSITORY / 'src/kernels').glob('*/CMakeLists.txt')} - set(told) == {'limits'}
+    assert {path.relative_to(DOCS).with_suffix('.html') for path in PAGES} <= {path.relative_to(site[0]) for path in site[1]}
+    assert set(registry.METRICS) <= names(site, 'reference/metrics.html')
+    found = {name: question for path in (rfm.REPOSITORY / 'checks').rglob('*.py')
+             for name, question in re.findall(r"@rfm\.simple_test\nclass (\w+)\(.*\):\n    '''([^'?]+)", path.read_text())}
+    assert len(found) > 50 and set(found) <= names(site, 'reference/checks.html')
+    text = ' '.join(re.sub('<[^>]+>', '', site[1][site[0] / 'reference/checks.html'].text).split())
+    assert [name for name, question in found.items() if ' '.join(question.split()[:5]) not in text] == []
 
 
 def commands(command=None, name='plumbline'):
@@ -147,13 +138,7 @@ def test_every_link_leads_somewhere(site):
             if not there.exists() or (place and place not in getattr(pages.get(there), 'ids', {place})):
                 lost.append(f'{path.relative_to(folder)}: {link}')
     assert lost == []
-
-
-def test_nothing_is_loaded_from_elsewhere(site):
     assert {what for page in site[1].values() for what in page.loads if re.match(r'(\w+:)?//', what)} == set()
-
-
-def test_no_page_tells_where_the_clone_is(site):
     assert [path for path, page in site[1].items() if str(rfm.REPOSITORY) in page.text] == []
 
 
@@ -168,15 +153,12 @@ def test_pages_are_short_and_no_line_is_wide():
     assert [f'{path.name}:{n}' for path, text in TOLD.items() for n, line in enumerate(text.splitlines(), 1) if len(line) > 150] == []
 
 
-def test_commands_and_targets_exist():
+def test_commands_options_targets_checks_variables_and_files_exist():
     known = {name.split()[1] for name, _ in commands()}
     assert set(re.findall(r'^ +plumbline ([a-z]+)|``plumbline ([a-z]+)', ALL, re.MULTILINE)) <= {
         pair for name in known for pair in ((name, ''), ('', name))}
     targets = set(re.findall(r'^([a-z]+):', (rfm.REPOSITORY / 'Makefile').read_text(), re.MULTILINE))
     assert set(re.findall(r'(?:^ +|``)make\s([a-z]+)', ALL, re.MULTILINE)) <= targets
-
-
-def test_options_of_commands_exist():
     known = {name: {'--help', *(option for one in command.params for option in one.opts)} for name, command in commands()}
     wrong = []
     for block, inline in re.findall(r'^ +(plumbline (?:\\\n|[^\n|])*)|``(plumbline [^`|]*)', ALL, re.MULTILINE):
@@ -184,18 +166,12 @@ def test_options_of_commands_exist():
         name = next((name for name in known if words[:name.count(' ') + 1] == name.split()), 'plumbline nodes show')      # the group's own
         wrong += [f'{name}: {word}' for word in words if word.startswith('-') and word.partition('=')[0] not in known[name]]
     assert wrong == []
-
-
-def test_checks_and_their_variables_exist():
     code = '\n'.join(path.read_text() for folder in ('checks', 'src/plumbline') for path in (rfm.REPOSITORY / folder).rglob('*.py'))
     named = set(re.findall(r'reframe .* -n ([a-z_]+)', ALL)) | set(re.findall(r'-S ([a-z_]+)\.[a-z_]+', ALL))
     assert len(named) > 5 and [name for name in named if f'class {name}(' not in code] == []
     variables = set(re.findall(r'-S [a-z_]+\.([a-z_]+)=', ALL)) - {'time_limit'}      # ReFrame's own
     assert [name for name in variables if not re.search(rf'\b{name} = (variable|parameter)\(', code)] == []
-
-
-def test_files_exist():
-    '''Paths between double backticks that begin at the root of the clone.'''
+    # Paths between double backticks that begin at the root of the clone.
     found = set(re.findall(r'``((?:checks|config|docs|spack-env|src|tests)/[\w./-]+)``', ALL))
     missing = {path for path in found if not re.search('NAME|SYSTEM', path) and not (rfm.REPOSITORY / path).exists()}
     # What is made on a machine, and what a site makes.

@@ -71,15 +71,12 @@ BYTES = {'c': 1000000, 'whole_stream': 1000000, 'row_stream': 1000000, 'element_
          'whole_formatted': 3125001, 'row_formatted': 3127500, 'element_formatted': 3250000}
 
 
-def test_the_model_counts_the_payload(programs, memory):
+def test_the_model_counts_the_payload_and_shapes_are_as_cubic_as_the_size_allows(programs, memory):
     '''8 bytes per element whatever the format makes of them; the length of the files by hand.'''
     for record in programs.measured('fileio', *options_of(memory, '--size', 125000, '--operation', 'write')).measurements:
         assert (record['bytes'], record['flops'], record['traffic']) == (1000000, 0, 1000000)
         assert record['options']['shape'] == '50x50x50'
         assert record['options']['file_bytes'] == BYTES[record['variant']]
-
-
-def test_shape_is_as_cubic_as_the_size_allows(programs, memory):
     shapes = {1: '1x1x1', 2: '2x1x1', 7: '7x1x1', 12: '3x2x2', 64: '4x4x4', 1003: '59x17x1', 2000000: '128x125x125'}
     found = programs.measured('fileio', '--size', listed(shapes), '--directory', memory, *QUICK).measurements
     assert {record['size']: record['options']['shape'] for record in found} == shapes

@@ -264,7 +264,7 @@ def test_patterns_as_spatter_expands_them(text, indices, delta):
     assert (config.kernel, config.length) == ('gather', len(indices))
 
 
-def test_a_file_and_its_lines(programs, tmp_path):
+def test_a_file_its_lines_and_names(programs, tmp_path):
     configs = spatter.read(DATA / 'small.json')
     assert [config.name for config in configs] == ['stride_3', 'scatter-2', 'stencil', 'gs-4', 'multigather-5', 'multiscatter-6']
     assert configs[2].patterns == {'pattern': [0, 29, 30, 31]}
@@ -279,9 +279,6 @@ def test_a_file_and_its_lines(programs, tmp_path):
         moved = config.length * config.numbers['count']      # of gs they are read and written
         assert (record['bytes'], record['size']) == (8 * moved * (2 if config.kernel == 'gs' else 1), moved)
         assert record['working_set'] <= config.memory(record['threads']) + 192 * record['threads']
-
-
-def test_names_differ():
     configs = spatter.parse('[{"name": "x-3", "pattern": [1]}, {"name": "x", "pattern": [1]}, {"name": "x", "pattern": [1]}]')
     assert [config.name for config in configs] == ['x-3', 'x', 'x-3-3']
 
@@ -329,14 +326,11 @@ def test_wrong_files_are_one_line(text, complaint):
         assert str(error.value).startswith('site.json, configuration 1')
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def test_files_that_cannot_be_read_and_more_memory_than_there_is(tmp_path):
     (tmp_path / 'binary').write_bytes(b'\xff\xfe\x00')
     for path, complaint in ((tmp_path / 'none', 'No such file'), (tmp_path, 'directory'), (tmp_path / 'binary', 'no text file')):
         with pytest.raises(PlumblineError, match=complaint):
             spatter.read(path)
-
-
-def test_more_memory_than_there_is(tmp_path):
     file = tmp_path / 'large.json'
     file.write_text('[{"pattern": [0]}, {"pattern": [0, 7], "delta": 1000, "count": 1000001}]')
     assert spatter.read(file)[1].memory() == 8 * (7 + 10**9 + 1 + 2) + 8

@@ -32,11 +32,6 @@ def test_every_layout_is_right(build, pages):
     assert all(record['valid'] and record['max_error'] == record['tolerance'] == 0 for record in found)
 
 
-def test_more_lines_than_loads_of_a_pass(programs):
-    found, = programs.measured('chase-serial', '--size', 200003, '--passes', 3, '--samples', 10).measurements
-    assert found['valid'] and found['bytes'] == 3 * 65536 * 8
-
-
 def test_model(programs):
     '''100 lines: 800 bytes are loaded, from L1.  100000 lines, 6.4 MB, are beyond any L1: 65536 loads of a pass bring 64
     bytes each.'''
@@ -137,15 +132,12 @@ def test_no_step_is_found_where_there_is_none(levels):
         assert tlb.steps(staircase(levels, noise=0.3, seed=seed)) == []
 
 
-def test_noise_is_no_step():
+def test_noise_is_no_step_and_few_points_are_none():
     '''Heights that jump up and down beyond the first level: entries of the second must not be made up.'''
     curve = staircase([(96, 1.7)], most=2048)
     beyond = np.flatnonzero(curve.nodes > 512)
     curve.extra[beyond] += np.resize([1.0, 5.0, 2.0, 0.5, 4.0, 0.0], len(beyond))[:, None]
     assert [step.entries for step in tlb.steps(curve)] == [96]
-
-
-def test_one_level_is_enough_and_few_points_are_not():
     assert [step.entries for step in tlb.steps(staircase([(64, 3.0)], most=512))] == [64]
     few = staircase([(4, 3.0)], most=6)
     assert tlb.steps(few) == [] and tlb.first_level(few) is None
@@ -208,6 +200,8 @@ def test_layouts_must_come_in_pairs(programs):
     found = programs.measured('chase', '--size', '8,16', *QUICK).measurements
     with pytest.raises(PlumblineError, match='dense and strided in one group'):
         tlb.curves(found)
+    found, = programs.measured('chase-serial', '--size', 200003, '--passes', 3, '--samples', 10).measurements
+    assert found['valid'] and found['bytes'] == 3 * 65536 * 8
 
 
 def test_curves_of_a_run(programs):
@@ -220,13 +214,10 @@ def test_curves_of_a_run(programs):
     assert curves[128].extra[0, 3] == pytest.approx((strided['seconds'][3] - dense['seconds'][3]) / 8 * 1e9)
 
 
-def test_sizes_hold_the_usual_entries():
+def test_sizes_hold_the_usual_entries_and_pages_are_this_nodes(tmp_path):
     found = tlb.sizes(16384)
     assert {32, 48, 64, 72, 96, 128, 160, 512, 1024, 1280, 1536, 2048, 3072, 4096} <= set(found)
     assert found == sorted(set(found)) and found[0] == 4 and found[-1] == 16384 and tlb.sizes(100)[-1] == 96
-
-
-def test_page_sizes_of_this_node(tmp_path):
     assert tlb.page_sizes(tmp_path) == (os.sysconf('SC_PAGE_SIZE'), None)
     folder = tmp_path / 'sys/kernel/mm/transparent_hugepage'
     folder.mkdir(parents=True)
@@ -316,10 +307,7 @@ def test_probe_says_what_it_found_or_why_not(run):
     for level in ('L1', 'L2'):
         name, miss = f'tlb_entries.{level}.{text}', f'latency.{level}_miss.{text}'
         assert ({name, miss} <= set(found) and found[name]['unit'] == 'entries') or {name, miss} <= skipped
-
-
-def test_small_data_get_no_huge_page_of_half_a_gigabyte():
-    '''As of 64-bit Arm with base pages of 64 KiB; 32 MiB, with pages of 16, are worth it.'''
+    # As of 64-bit Arm with base pages of 64 KiB; 32 MiB, with pages of 16, are worth it.
     small = {'working_set': 2**28, 'huge_page_share': 0.0}
     assert tlb.larger_than(small, {'huge_page_size': 2**29}) == 2**29
     assert [tlb.larger_than(small | {'working_set': size}, {'huge_page_size': page}) for size, page in ((2**29, 2**29), (2**14, 2**25), (2**14, 2**21))] == [None] * 3

@@ -89,16 +89,13 @@ ELEMENTS = 2**17
 IN_MEMORY = ['--size', ELEMENTS, '--capacity', 'L1=8192,L2=8192,L3=8192']
 
 
-def test_work_of_the_motions(programs):
+def test_work_and_traffic_of_the_motions(programs):
     '''Per element and in L1: fill stores 8 bytes, load loads 8 and adds once, copy and update load 8 and store 8.'''
     found = work_of(programs, 'motion', '--variants', 'fill,load,update,copy,copy_prefetch', '--size', 1000)
     assert found['fill', None] == (8000, 0, 8000)
     assert found['load', None] == (8000, 1000, 8000)
     assert found['update', None] == found['copy', None] == found['copy_prefetch', None] == (16000, 0, 16000)
-
-
-def test_traffic_of_the_motions_in_memory(programs):
-    '''What is stored without having been loaded is fetched first, unless the stores are non-temporal.'''
+    # What is stored without having been loaded is fetched first, unless the stores are non-temporal.
     found = work_of(programs, 'motion', '--variants', 'all', *IN_MEMORY)
     per_element = {variant: traffic / ELEMENTS for (variant, _), (_, _, traffic) in found.items()}
     known = {'fill': 16, 'fill_nt': 8, 'load': 8, 'update': 16, 'copy': 24, 'copy_nt': 16}
@@ -306,18 +303,18 @@ def test_what_another_run_has_left_is_looked_at(tmp_path, left, reason):
     assert (code, features.unavailable_reason(out)) == (0, reason.format(**names)) and switches.on == ON
 
 
-def test_prefetchers_are_on_again_after_a_program_that_fails(tmp_path):
-    switches = Switches(tmp_path, *ON)
-    code, _, errors = switches.run('sh', '-c', 'grep -q . "$CANNED_PREFETCHERS" || { echo broken >&2; exit 7; }')
-    assert (code, errors) == (7, 'broken\n') and switches.on == ON
-
-
 def test_prefetchers_that_stay_off_are_a_failure_that_says_how_to_mend_it(tmp_path):
     switches = Switches(tmp_path, *ON, broken='-e')
     code, _, errors = switches.run('true')
     assert code == 1
     assert 'the prefetchers are still off' in errors
     assert 'run likwid-features -c 0,1 -e HW_PREFETCHER,DCU_PREFETCHER' in errors
+
+
+def test_prefetchers_are_on_again_after_a_program_that_fails(tmp_path):
+    switches = Switches(tmp_path, *ON)
+    code, _, errors = switches.run('sh', '-c', 'grep -q . "$CANNED_PREFETCHERS" || { echo broken >&2; exit 7; }')
+    assert (code, errors) == (7, 'broken\n') and switches.on == ON
 
 
 @pytest.mark.parametrize('on, broken, reason', [([], '', 'none of them is on'),

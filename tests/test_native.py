@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import native
+import rfm
 from native import CPUS, KERNELS, QUICK, SAMPLES, SOURCE, all_right, edges_of, environment, needs, output_of, refused, two_cpus, x86_only
-from plumbline.errors import PlumblineError
 from plumbline.model import records
 from plumbline.system import cgroup
 from waiting import until
@@ -229,9 +229,7 @@ GROUPS = {'none': ({}, (0, math.inf)), 'own group': ({'proc/self/cgroup': '0::/s
 @pytest.mark.parametrize('case', GROUPS)
 def test_limits_of_control_groups(loops, tmp_path, case):
     files, (quota, memory) = GROUPS[case]
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text + '\n')
+    rfm.laid(tmp_path, {name: text + '\n' for name, text in files.items()})
     loops.pl_cpu_quota.restype = loops.pl_memory_left.restype = ctypes.c_double
     root = str(tmp_path).encode()
     assert (loops.pl_cpu_quota(root), loops.pl_memory_left(root)) == (quota, memory)
@@ -253,9 +251,7 @@ def test_there_is_no_limit_where_lines_have_another_length(programs, tmp_path):
       'sys/fs/cgroup/job/step/cpu.stat': 'usage_usec 9\nthrottled_usec 500000'}, 2.5),
     ({'proc/self/cgroup': '5:cpu,cpuacct:/a\n0::/', 'sys/fs/cgroup/cpu/a/cpu.stat': 'nr_throttled 3\nthrottled_time 750000000'}, 0.75)])
 def test_throttled_time_of_control_groups(loops, tmp_path, files, seconds):
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text + '\n')
+    rfm.laid(tmp_path, {name: text + '\n' for name, text in files.items()})
     loops.pl_throttled.restype = ctypes.c_double
     assert loops.pl_throttled(str(tmp_path).encode()) == pytest.approx(seconds, nan_ok=True)
 
@@ -280,10 +276,7 @@ FREQUENCY, NOMINAL, NO_TURBO = 'cpu3/cpufreq/base_frequency', 'cpu3/acpi_cppc/no
 def test_a_base_clock_that_falls_is_told_beside_the_nominal_one(loops, tmp_path, files, counter, expected):
     if expected[1] == b'time-stamp counter' and os.uname().machine != 'x86_64':
         pytest.skip('no time-stamp counter')
-    for name, text in files.items():
-        path = tmp_path / 'sys/devices/system/cpu' / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text + '\n')
+    rfm.laid(tmp_path / 'sys/devices/system/cpu', {name: text + '\n' for name, text in files.items()})
     loops.pl_base_clock.restype = Base
     found = loops.pl_base_clock(str(tmp_path).encode(), 3, ctypes.c_double(counter))
     assert (found.clock, found.source, found.nominal, found.turbo) == expected
@@ -404,8 +397,14 @@ def test_plain_is_vectorised_and_novec_is_not(assembly):
 
 
 @x86_only
-def test_a_region_is_opened_in_each_pass(assembly):
+def test_regions_non_temporal_stores_and_prefetches_where_named(assembly):
     assert 'GOMP_parallel' in assembly['triad_openmp'] and 'GOMP_parallel' not in assembly['triad_plain']
+    stores = {name: bool(re.search(r'\tv?movntpd\b', text)) for name, text in assembly.items()}
+    named = {name for name in assembly if re.match(r'(triad|pl_(store|copy|triad))_nt_', name)}
+    assert len(named) == 9
+    # preload may have nt inlined
+    assert {name for name, found in stores.items() if found and 'preload' not in name} == named
+    assert {name for name, text in assembly.items() if '\tprefetch' in text} == {'triad_prefetch'}
 
 
 @x86_only
@@ -415,20 +414,6 @@ def test_loops_call_nothing(assembly):
     assert {'triad_plain', 'triad_nt_sse2', 'pl_copy_plain', 'pl_store_plain', 'pl_store_avx2'} <= set(loops)
     calling = [name for name in loops if re.search(r'\tcall|\tjmp +[0-9a-f]+ <(?!' + name + r'\+)', assembly[name])]
     assert not calling
-
-
-@x86_only
-def test_non_temporal_stores_where_named(assembly):
-    stores = {name: bool(re.search(r'\tv?movntpd\b', text)) for name, text in assembly.items()}
-    named = {name for name in assembly if re.match(r'(triad|pl_(store|copy|triad))_nt_', name)}
-    assert len(named) == 9
-    # preload may have nt inlined
-    assert {name for name, found in stores.items() if found and 'preload' not in name} == named
-
-
-@x86_only
-def test_prefetch_instructions_where_named(assembly):
-    assert {name for name, text in assembly.items() if '\tprefetch' in text} == {'triad_prefetch'}
 
 
 # --- records -----------------------------------------------------------------------------------------
@@ -527,9 +512,6 @@ def test_sweep_is_even_in_log_n(programs):
     assert np.abs(sizes - 7 * step ** np.arange(12)).max() <= 0.5
     found = programs.measured('triad', '--sweep', '1:4:20', *QUICK).measurements
     assert [r['size'] for r in found] == [1, 2, 3, 4]
-
-
-def test_samples_are_as_long_as_asked(programs):
     for record in programs.measured('triad', '--variants', 'plain,nt', '--size', 1000, '--limit', '--samples', 10,
                                     '--min-time', '0.002').measurements:
         assert np.median(record['seconds']) > 0.25 * 0.002       # what is shorter is measured again with more passes
@@ -549,14 +531,6 @@ def test_a_terminated_program_leaves_nothing(programs, tmp_path):
     assert os.listdir(tmp_path) == []
     left = set(os.listdir(shared)) - before if shared.exists() else set()
     until(lambda: not left or left.isdisjoint(os.listdir(shared)), f'{left} gone')       # as what tests beside this one had there
-
-
-def test_truncated_output_is_refused(programs):
-    text = programs.measured('triad', '--size', 1000, *QUICK).text
-    begin = text.rindex('{"record"')
-    for length in {1, 5, 10, *range(11, len(text) - begin - 1, 37), len(text) - begin - 2}:
-        with pytest.raises(PlumblineError):
-            records.parse(text[:begin + length])
 
 
 def test_an_error_is_written_in_one_piece(programs):

@@ -83,9 +83,6 @@ def test_verdicts_are_told_by_words_and_marks_as_well(chromium, pages):
     chromium.open(pages['session'])
     told = chromium.js('Array.from(document.querySelectorAll(".c-verdict .v")).map(one => one.innerText)')
     assert len(set(told)) == 4 and all(re.fullmatch(r'\S [A-Z ]+', one) for one in told)
-
-
-def test_what_others_wrote_stays_text(chromium, pages):
     chromium.open(pages['acceptance'])
     assert chromium.js('document.querySelectorAll("img").length') == 0
     shown = chromium.js('document.title + document.body.innerText')

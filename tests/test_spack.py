@@ -126,24 +126,18 @@ def test_wheels_of_both_processors_are_those_of_the_lock_file():
     wheels = next(ast.literal_eval(node.value) for node in ast.walk(ast.parse(package.read_text())) if isinstance(node, ast.Assign))
     assert set(wheels) == {'x86_64', 'aarch64'}
     assert all(f'sha256:{checksum}' in (rfm.REPOSITORY / 'requirements.lock').read_text() for checksum in wheels.values())
-
-
-def test_open_mpi_of_spack_gets_a_network_and_a_scheduler():
-    '''Both default to none.'''
+    # Both default to none.
     packages = YAML(typ='safe').load(SHIPPED / 'full/spack.yaml')['spack']['packages']
     assert re.fullmatch(r'fabrics=(?!none)\S+ schedulers=slurm', packages['openmpi']['require'])
     assert packages['slurm']['buildable'] is False
 
 
-def test_every_variant_switches_something():
+def test_every_variant_switches_something(programs, mpi_programs, tmp_path):
     variants = {call.args[0].value for call in ast.walk(ast.parse(PACKAGE.read_text()))
                 if isinstance(call, ast.Call) and getattr(call.func, 'id', '') == 'variant'}
     assert variants >= {'likwid', 'mpi', 'fortran', 'openmp'}
     options = set(re.findall(r'option\(PLUMBLINE_(\w+)', ''.join(path.read_text() for path in native.SOURCE.glob('cmake/*.cmake'))))
     assert variants - {'mpi'} == {name.lower() for name in options - {'STRICT'}}
-
-
-def test_programs_and_libraries_are_installed(programs, mpi_programs, tmp_path):
     for build in (programs, mpi_programs(any_mpi())):
         native.output_of('cmake', '--install', build.folder, '--prefix', tmp_path)
     names = {path.name for path in (tmp_path / 'bin').iterdir()}
@@ -193,11 +187,8 @@ def test_result_has_the_hash_and_all_concrete_specs(tmp_path):
         'gcc@1.0~mpi+openmp build_system=cmake languages=c,f os=made1 target=x86_64_v3 /bbbbbbb [/usr]']
 
 
-def test_a_known_target_is_named():
+def test_a_known_target_is_named(tmp_path):
     assert 'target=zen4 ' in spack.spec_text('a' * 32, node('x', target={'name': 'zen4', 'vendor': 'AuthenticAMD'}))
-
-
-def test_environments_without_spack_build_by_themselves(tmp_path):
     assert locked(tmp_path, features=('openmp',), extras={}) is None
 
 

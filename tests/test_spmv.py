@@ -231,7 +231,7 @@ def test_bad_files_are_refused(sanitized, tmp_path, text, part):
 
 # --- the model -----------------------------------------------------------------------------------------------
 
-def test_model_against_numbers_by_hand(programs):
+def test_model_against_numbers_by_hand_beyond_the_first_level_and_sorted(programs):
     '''general.mtx: 4 rows, 3 columns, 5 elements; the longest rows have 2, so one chunk of 8 x 2 slots.'''
     found = programs.measured('spmv', '--variants', 'plain,stream,sell', '--matrix', MATRICES / 'general.mtx', *QUICK)
     if {record['level'] for record in found.measurements} != {'L1'}:
@@ -243,16 +243,10 @@ def test_model_against_numbers_by_hand(programs):
         sell = record['variant'] == 'sell'
         assert record['traffic'] == (192 + 16 + 16 + 24 + 32 if sell else 156)
         assert record['working_set'] == record['traffic']
-
-
-def test_stores_allocate_beyond_the_first_level(programs):
     record, = programs.measured('spmv', '--size', 14000, *QUICK).measurements
     nonzeros = record['flops'] / 2
     assert record['bytes'] == 12 * nonzeros + 8 * 14001 + 8 * 14000 + 8 * 14000
     assert record['traffic'] == record['bytes'] + (0 if record['level'] == 'L1' else 8 * 14000)
-
-
-def test_sorting_rows_saves_slots(programs):
     found = programs.measured('spmv', '--variants', 'plain,sell', '--size', 2000, '--sigma', '8,1024', *QUICK).measurements
     plain, unsorted, _, sorted_rows = (record['working_set'] for record in found)
     assert plain < sorted_rows < 1.1 * plain < 1.2 * plain < unsorted
@@ -302,9 +296,6 @@ def test_a_matrix_of_the_site(run):
     assert {'of_limit.plain', 'flops.sell', 'bandwidth.stream'} <= set(found)
     assert found['of_limit.plain']['verdict'] == 'NO REFERENCE'
     assert {record['size'] for record in left['records'] if record['role'] == 'kernel'} == {3000}
-
-
-def test_report_shows_the_product(run):
     _, judged, page = run
     assert 'Traceback' not in judged.out
     assert 'Sparse matrix-vector product of CG' in page and 'banded, ' in page and 'sparse matrix-vector' in page.lower()

@@ -28,9 +28,6 @@ def test_two_states_are_found_and_what_stands_apart_belongs_to_none():
     labels, centres = states.clusters([*scattered(NEAR, 30), *scattered(FAR, 70), 2e-6, np.nan])
     assert centres == pytest.approx([NEAR, FAR], rel=0.05)
     assert np.bincount(labels + 1).tolist() == [2, 30, 70]
-
-
-def test_three_levels_of_a_larger_team():
     _, centres = states.clusters(np.concatenate([scattered(centre, 20) for centre in (30e-9, 95e-9, 160e-9)]))
     assert centres == pytest.approx([30e-9, 95e-9, 160e-9], rel=0.05)
 
@@ -69,27 +66,18 @@ def test_only_rounds_that_are_wholly_in_a_state_count():
     assert first['seconds'] == second['seconds'] == [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0]
     assert first['state'] == at(FAR) and first['set_aside'] == 11 and first['index'] == 0
     assert met.enough(near) and [record['seconds'][0] for record in met.within(near)] == [11.0, 11.0]
-
-
-def test_a_group_that_met_another_state_only_is_not_mixed_with_the_rest():
-    met = states.find([in_states([FAR] * 20), in_states([NEAR] * 12, group=1)])
-    assert [record['state'] for record in met.within(met.choices[0])] == [at(FAR), at(NEAR)]
-
-
-def test_one_state_leaves_all_as_it_is():
     record = in_states([FAR * (1 + 0.01 * (i % 5)) for i in range(19)] + [None])
     met = states.find([record, measurement(threads=1, seconds=[1.0] * 20)])
     assert not met.several and len(met.choices) == 1
     assert [reduced['seconds'] for reduced in met.within(met.choices[0])] == [record['seconds'], [1.0] * 20]
+    met = states.find([in_states([FAR] * 20), in_states([NEAR] * 12, group=1)])
+    assert [record['state'] for record in met.within(met.choices[0])] == [at(FAR), at(NEAR)]
 
 
 def test_a_state_that_never_lasts_a_sample_is_not_known():
     met = states.find([in_states([(FAR, NEAR)] * 12 + [FAR] * 3 + [NEAR] * 3)])
     record, = met.within(met.choices[0])
     assert record['state'] is None and len(record['seconds']) == 18
-
-
-def test_the_clock_is_no_state_that_excuses():
     clock = {side: [3.1e9] * 10 + [2.4e9] * 10 for side in ('before', 'after')}
     assert not states.find([measurement(seconds=[1.0] * 20, probes={'clock': clock})]).several
 

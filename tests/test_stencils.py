@@ -18,17 +18,14 @@ CHECKS = rfm.REPOSITORY / 'checks/apps'
 
 # --- right results -----------------------------------------------------------------------------------------------------
 
-def test_every_layout_of_the_nine_point_kernel_is_right(build):
+def test_every_layout_of_the_nine_point_kernel_and_every_jacobi_sweep_is_right(build):
     '''No point (1, 2), one point, smaller than a vector, primes, fewer columns than threads, whole cache lines.'''
     sizes = [1, 2, 3, 5, 8, 17, 64]
     found = build.measured('ninepoint', '--variants', 'all', '--size', listed(sizes), '--threads', listed(THREADS), *QUICK)
     expected = itertools.product(build.runnable('ninepoint'), sizes, THREADS)
     assert sorted((r['variant'], r['size'], r['threads']) for r in found.measurements) == sorted(expected)
     assert all(r['valid'] and (r['max_error'], r['tolerance']) == (0, 0) for r in found.measurements)
-
-
-def test_every_jacobi_sweep_is_right(build):
-    '''Boxes without a point, flat and long ones, blocks of one row, that do not divide, larger than the box.'''
+    # Boxes without a point, flat and long ones, blocks of one row, that do not divide, larger than the box.
     sizes, planes, blocks = [1, 2, 3, 8, 10, 35], [1, 6], [1, 4]
     found = build.measured('jacobi', '--variants', 'all', '--size', listed(sizes), '--planes', listed(planes), '--block-rows',
                            listed(blocks), '--distance', 8, '--threads', listed(THREADS), *QUICK).measurements
@@ -185,10 +182,7 @@ def test_records_state_the_work(programs):
     assert (record['bytes'], record['flops'], record['options']['leading-dimension']) == (3 * 11264, 3 * 3008, 10)
     record, = programs.measured('jacobi', '--size', 10, '--planes', 5, '--samples', 10, '--passes', 3).measurements
     assert (record['bytes'], record['flops'], record['options']['planes-used']) == (3 * 192 * 64, 3 * 192 * 8, 5)
-
-
-def test_share_of_the_last_level_cache():
-    '''Two caches of 8 MiB, four CPUs each.'''
+    # Two caches of 8 MiB, four CPUs each.
     processor = {'topology': {'caches': [
         {'type': 'L2', 'size': 2**20, 'cpusets': [hex(1 << cpu) for cpu in range(8)]},
         {'type': 'L3', 'size': 2**23, 'cpusets': ['0x0f', '0xf0']}]}}
@@ -250,9 +244,6 @@ def test_blocking_is_measured_against_plain(run, programs):
     assert rfm.judged_on_day_one(found) == {f'of_limit.{v}' for v in variants} | {f'of_parts.{v}' for v in variants - {'nt', 'blocked_nt'}}
     kernels = [record for record in left['records'] if record['role'] == 'kernel']
     assert {record['options']['planes'] for record in kernels} == {8 * kernels[0]['threads'] + 2}
-
-
-def test_report_shows_the_stencils(run):
     _, judged, page = run
     assert 'Traceback' not in judged.out
     for title in ('How the arrays of a nine-point kernel lie', 'Jacobi sweep in memory', 'Jacobi sweep in memory, planes larger than the cache'):

@@ -122,7 +122,4 @@ def test_what_cannot_be_divided_is_told(teams):
     '''Chunks of eight rows: 219 of them, on 200 threads.'''
     balance = {threads: number for _, threads, number in teams('programs', 'spmv', 'balance', 'sell', 1752, 200)}
     assert balance[1] == 1 and balance[200] < 0.6
-
-
-def test_chunks_of_unequal_length_are_shared_out_evenly(teams):
     assert min(balance for *_, balance in teams('programs', 'spmv', 'balance', 'sell', 14000, 112)) >= 0.95

@@ -29,9 +29,6 @@ def test_every_block_is_right(build):
                            '--block-size', '8,16,48,1024', *QUICK).measurements
     assert len(found) == len(variants) * 4 * 4 * len(THREADS)
     assert all(record['valid'] and record['options']['block'] == record['options']['block-size'] for record in found)
-
-
-def test_in_place_is_right_whatever_the_number_of_passes(build):
     found = build.measured('transpose', '--variants', 'rows,padded,blocked', '--place', 'in', '--size', listed(AWKWARD),
                            '--threads', listed(THREADS), *SAMPLES, '--passes', '1,2').measurements
     if 'openblas' in build.runnable('transpose'):
@@ -81,7 +78,7 @@ def test_traffic_by_hand(programs, level):
         ('rows', 64): 65536, ('rows', 65): 304200, ('blocked', 64): 65536, ('blocked', 65): 67600}
 
 
-def test_traffic_of_a_record(programs):
+def test_a_record_states_its_traffic_its_block_and_the_library(programs):
     '''In L1 what the loop says; beyond, a line that was not read is fetched before it is written.'''
     found = {r['variant']: r for r in programs.measured('transpose', '--variants', 'all', '--size', 16, *QUICK).measurements}
     assert {(r['bytes'], r['flops'], r['traffic'], r['working_set']) for name, r in found.items() if name != 'padded'} == \
@@ -89,9 +86,6 @@ def test_traffic_of_a_record(programs):
     assert found['padded']['working_set'] == 2 * 16 * 24 * 8
     record, = programs.measured('transpose', *QUICK).measurements
     assert record['size'] == 1025       # the source's
-
-
-def test_the_block_is_in_the_record(programs):
     caches = programs.measured('transpose', '--size', 8, *QUICK).machine['caches'] or [{'level': 1, 'size': 32768}]
     ways = next(cache['size'] for cache in caches if cache['level'] == 1) // 4096
     variants = [name for name in ('blocked', 'blocked_nt') if name in programs.runnable('transpose')]
@@ -100,15 +94,13 @@ def test_the_block_is_in_the_record(programs):
     expected = {('blocked', 33): 128, ('blocked', 40): 64, ('blocked', 512): max(8, 2 ** (ways.bit_length() - 1)),
                 ('blocked_nt', 33): 1024, ('blocked_nt', 40): 512, ('blocked_nt', 512): 512}
     assert found == {key: block for key, block in expected.items() if key[0] in variants}
-
-
-# --- bad input is refused ------------------------------------------------------------------------------------------
-
-def test_the_library_is_named_in_the_record(programs):
     if 'openblas' not in programs.runnable('transpose'):
         pytest.skip('built without OpenBLAS')
     record, = programs.measured('transpose', '--variants', 'openblas', '--size', 8, *QUICK).measurements
     assert record['options']['library'].startswith('OpenBLAS ')
+
+
+# --- bad input is refused ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize('options, parts', [('--size 16777217', ['--size 16777217', 'at most 16777216']), ('--size 16777216', ['GB that are free']),
