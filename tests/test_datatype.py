@@ -53,13 +53,10 @@ def test_the_library_is_told_how_many_entries_a_tlb_has(mpi_programs):
         assert report.count(told) == 2, report
 
 
-def test_pairs_exchange_at_once_and_passes_may_be_repeated(mpi_programs):
+def test_pairs_exchange_at_once_with_and_without_the_packing_library(mpi_programs):
     found = mpi_programs(any_mpi()).measured(4, 'datatype', '--variants', 'all', '--size', 33, *SAMPLES, '--passes', 2).measurements
     assert {record['variant'] for record in found} == WITHOUT
     assert all(record['valid'] and record['ranks'] == 4 for record in found)
-
-
-def test_with_the_packing_library(mpi_programs):
     build = mpi_programs(any_mpi())
     found = build.measured(2, 'datatype', '--variants', 'all', '--size', listed([*AWKWARD, 300]), *QUICK,
                            LD_PRELOAD=build.library('pack')).measurements
@@ -165,7 +162,7 @@ GROUP = {'copy': [10, 10, 20], 'contiguous': [30, 35, 50], 'pack_datatype': [50,
          'datatype': [100, 100, 120], 'blocked': [40, 50, 70]}
 
 
-def test_the_split_by_hand():
+def test_the_split_by_hand_and_a_negative_part():
     found = memory_logp.split([made(variant, times) for variant, times in GROUP.items()])
     assert list(found) == ['datatype', 'blocked', 'contiguous']
     parts = {name: {part: getattr(found[name], part) * 1e6 for part in ('copy', 'network', 'packing', 'middleware', 'total')} for name in found}
@@ -180,9 +177,6 @@ def test_the_split_by_hand():
     for name, of in expected.items():
         for part, values in of.items():
             np.testing.assert_allclose(parts[name][part], values, rtol=1e-12, atol=1e-9, err_msg=f'{name} {part}')
-
-
-def test_a_negative_part_is_left_as_it_is():
     group = [made(variant, times) for variant, times in {**GROUP, 'datatype': [60, 60, 60]}.items()]
     np.testing.assert_allclose(memory_logp.split(group)['datatype'].middleware * 1e6, [-10, -20, -40])
 
@@ -191,12 +185,6 @@ def test_a_negative_part_is_left_as_it_is():
 def test_a_split_without_all_its_parts_is_refused(without, named):
     group = [made(variant, times) for variant, times in GROUP.items() if variant != without]
     with pytest.raises(PlumblineError, match=f'needs {named} in the same group'):
-        memory_logp.split(group)
-
-
-def test_a_split_with_a_missing_round_is_refused():
-    group = [made(variant, times[:2] if variant == 'copy' else times) for variant, times in GROUP.items()]
-    with pytest.raises(PlumblineError, match='a round is missing'):
         memory_logp.split(group)
 
 
@@ -218,11 +206,14 @@ def test_the_split_is_drawn():
     assert drawn.layout.barmode == 'relative'
 
 
-def test_a_split_that_cannot_be_drawn_says_why():
+def test_a_split_that_cannot_be_says_why():
     detail = {'check': 'datatype_transpose', 'records': [made('datatype', [1, 2, 3])], 'partition': 'p', 'environ': 'e'}
     drawn = figures.of_check('datatype_transpose', [detail])
     assert [figure for _, _, figure in drawn] == [None, None]
     assert 'needs contiguous, copy, pack_datatype' in drawn[1][1]
+    group = [made(variant, times[:2] if variant == 'copy' else times) for variant, times in GROUP.items()]
+    with pytest.raises(PlumblineError, match='a round is missing'):
+        memory_logp.split(group)
 
 
 # --- the bench ---------------------------------------------------------------------------------------------------

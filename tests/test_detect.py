@@ -247,9 +247,6 @@ def test_flux(here, tmp_path):
     assert found['batch']['descr'] == '8 nodes tioga[10-17]: 48 cores, 4 GPUs'
     assert found['batch']['extras'] == {'cpus': 48}
     assert 'queue debug skipped' in text and 'longest job: 8h' in text
-
-
-def test_queues_of_flux_without_a_default_one_are_said(here):
     rfm.script(here / 'flux', f'[ "$*" = "resource R" ] && cat {RECORDED}/flux_resources.json || echo \'{{"queues": {{"debug": {{}}}}}}\'')
     with pytest.raises(PlumblineError, match='^Flux is here but does not answer: Flux has the queues debug and no default one, .*; set policy'):
         detect.site_file()
@@ -326,9 +323,6 @@ def test_bad_input_is_one_line_and_no_file(command):
         done = command.plumbline('detect', '--output', 'site.py', *options)
         assert done.code == 2 and re.fullmatch(f'plumbline: .*{said}.*\n', done.out), done.out
     assert not (command.folder / 'site.py').exists()
-
-
-def test_a_folder_that_cannot_be_written_is_one_line(command):
     (command.folder / 'file').write_text('')
     done = command.plumbline('detect', '--output', 'file/site.py')
     assert done.code == 2 and re.fullmatch(r'plumbline: file/site.py: .*\n', done.out)

@@ -67,9 +67,6 @@ def test_check_counts_steps_of_atoms(run, programs):
     record = next(r for r in run['records'] if r['variant'] == 'full' and r['role'] == 'kernel')
     assert record['size'] == 4 * 8**3
     assert found['figure_of_merit.full']['samples'] == pytest.approx([20 * record['size'] * record['passes'] / s for s in record['seconds']])
-
-
-def test_what_stays_in_a_cores_cache_has_no_parts(run):
     has_core = any(record['role'] == 'core' and record['variant'] == 'simd' for record in run['records'])
     assert ('of_parts.simd' in {entry['metric'] for entry in run.get('skipped', ())}) != has_core
 
@@ -98,9 +95,6 @@ def test_the_first_processes_work_by_turns(kernel):
     assert all(record['valid'] and record['size'] == 4 * 6**3 for record in found)
     shares = [sum(record['communication']) / sum(record['seconds']) for record in found]
     assert shares[0] == 0 and 0 < shares[1] < 1 and 0 < shares[2] < 1
-
-
-def test_parts_that_forces_reach_across_are_refused(kernel):
     found = kernel.run(3, 'md', '--size', 4)
     assert found.code != 0 and not found.measurements
     told = 'plumbline: --size 4: on 3 x 1 x 1 processes a part of the box is 2.2 wide, and forces reach 2.9: give a larger size or fewer processes'

@@ -127,10 +127,7 @@ def test_a_healthy_simulated_network_has_no_outliers(simulate):
     seconds = simulate(lambda zone: None)
     assert np.nanmax(seconds) < 1.2 * np.nanmin(seconds)
     assert judged(seconds) == model.Outliers([], [], [])
-
-
-def test_a_slow_node_a_slow_receiver_and_a_slow_link_are_told_apart_in_a_simulation(simulate):
-    '''Node 17 is slow, node 28 receives slowly, and 3 reaches 9 by a detour.'''
+    # Node 17 is slow, node 28 receives slowly, and 3 reaches 9 by a detour.
     def spoil(zone):
         for name, factor in (('node-17_switch', 2), ('switch_node-17', 2), ('switch_node-28', 1.5)):
             slow_link(zone, name, factor)
@@ -196,11 +193,6 @@ def test_a_pair_or_a_node_whose_samples_scatter_is_no_outlier():
     assert model.outliers(seconds, spread, 10).nodes == []
 
 
-def test_three_nodes_cannot_be_ranked():
-    with pytest.raises(ValueError, match='3 nodes: at least 4'):
-        judged(made(3))
-
-
 def test_what_is_slow_is_told_by_name_and_counted_beyond_ten():
     names = [f'n{i + 1}' for i in range(40)]
     found = judged(made(40, slow=[(3, 2.0)], receives=[(7, 1.5)], links=[(0, i, 4.0) for i in range(20, 32)]))
@@ -209,6 +201,8 @@ def test_what_is_slow_is_told_by_name_and_counted_beyond_ten():
     assert re.fullmatch(r'slow node n8, 1 MiB: receives 1.50 times as slowly as the median node', lines[1])
     assert lines[2] == 'slow pair n1 to n21, 1 MiB: 4.00 times the time that its nodes let expect'
     assert lines[-1] == '2 more slow pairs, 1 MiB, are in the figure' and len(lines) == 2 + 10 + 1
+    with pytest.raises(ValueError, match='3 nodes: at least 4'):
+        judged(made(3))
 
 
 # --- records, report --------------------------------------------------------------------------------------------------
@@ -275,9 +269,6 @@ def test_slow_node_is_marked_at_the_axes_and_in_the_table():
     (_, _, figure), (_, _, table) = drawn(made(256, slow=[(200, 2.0)]))
     assert '<b>n201</b>' in figure.layout.xaxis.ticktext and '<b>n201</b>' in figure.layout.yaxis.ticktext
     assert [row[:3] for row in table.rows] == [('1 MiB', 'node n201', 'sends'), ('1 MiB', 'node n201', 'receives')]
-
-
-def test_what_cannot_be_drawn_says_why():
     (_, caption, figure), = drawn(made(4), records=[])
     assert figure is None and caption == 'Not drawn: there are no records.'
     broken = record(made(4))

@@ -327,7 +327,7 @@ def test_a_grid_needs_two_nodes_along_each_dimension(nodes, grids):
     assert model.variants('neighbour', nodes) == ['pair', 'ring', 'grid2', 'grid3'][:2 + grids]
 
 
-def test_rates_by_hand():
+def test_rates_nodes_and_their_numbers_by_hand():
     found = record(rounds=[[1.0] * 10, [4.0] * 10, [1.0] * 10])
     assert model.bandwidth(found) == pytest.approx([3e9 / 6 / 1e6] * 10) and model.latency(found) == pytest.approx([0.2e6] * 10)
     assert model.alone(found) == pytest.approx([1000] * 10)     # one bad pair is not the others
@@ -378,8 +378,5 @@ def test_bars_have_what_two_nodes_have_alone_and_what_is_simulated():
     measured, alone, simulated = figure.data
     assert list(measured.x) == [500, 600] and list(alone.x) == [1000, 1000] and list(simulated.x) == pytest.approx([625, 800])
     assert [list(line.x) for line in curve.data if line.name][:1] == [[2, 8]]
-
-
-def test_what_was_not_measured_is_not_drawn():
     (_, caption, figure), = drawn()
     assert figure is None and caption == 'Not drawn: nothing was measured.'

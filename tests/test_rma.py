@@ -86,10 +86,7 @@ def test_a_last_batch_may_be_smaller_and_pairs_work_at_once(mpi_programs):
                                              101, *native.SAMPLES, '--passes', 2, '--compute', 20).measurements
     assert len(found) == len(WAYS) * 2 * 2
     assert all(record['valid'] and record['ranks'] == 4 for record in found)
-
-
-def test_gets_that_need_the_target_wait_for_its_call(mpi_programs):
-    '''In shared memory a window is the origin's to read; over TCP somebody has to read the request.'''
+    # In shared memory a window is the origin's to read; over TCP somebody has to read the request.
     mpi, pause = any_mpi(), 0.03
     options = ['--variants', 'get_busy,put_busy', '--size', 8, '--messages', 1, '--compute', int(1e6 * pause), *native.MEASURED]
     for record in mpi_programs(mpi).measured(2, 'rma', *options, **over(mpi, 'shm')).measurements:
@@ -153,9 +150,6 @@ def test_puts_are_waited_for(mpi_programs, mpi_broken, tmp_path):
     assert all(record['valid'] for record in mpi_programs(mpi).measured(2, 'rma', *options, LD_PRELOAD=late).measurements)
     found = mpi_broken.run(2, 'rma-unflushed', *options, LD_PRELOAD=late)
     assert found.code and not any(record['valid'] for record in found.measurements)
-
-
-def test_a_wrong_result_is_found(mpi_broken):
     found = mpi_broken.run(2, 'rma', '--variants', 'all', '--size', 8, '--window', 16, *QUICK)
     wrong = {record['variant'] for record in found.measurements if not record['valid']}
     assert found.code and wrong == wrong_variants('rma')
@@ -219,7 +213,7 @@ def made(variant, window, microseconds, size=8, messages=256, spent=(), **change
                        communication=[10e-6 * messages * each / 2 for each in spent], **changed)
 
 
-def test_curves_by_hand():
+def test_curves_and_what_the_target_does_by_hand():
     measured = [made('get', 16, [2, 4]), made('get', 1, [10, 10]), made('send', 1, [6, 6]), made('get', 1, [70, 70], size=64)]
     found = rma.curves(measured, 8)
     assert {variant: list(curve) for variant, curve in found.items()} == {'get': [1, 16], 'send': [1]}
@@ -228,9 +222,6 @@ def test_curves_by_hand():
     # A message and its answer: the time of one of the two.
     assert messages.seconds(found['send'][1]) == pytest.approx([3e-6] * 2)
     assert messages.seconds(made('send', 256, [257, 257])) == pytest.approx([256e-6] * 2)
-
-
-def test_what_the_target_does_by_hand():
     ways = {way: made(way, 1, [0, 0], spent=spent) for way, spent in (('get', [2, 4]), ('get_busy', [4, 40]), ('get_rewritten', [3, 6]))}
     assert rma.seconds(ways['get']) == pytest.approx([2e-6, 4e-6])
     assert rma.progress(ways, 'get') == pytest.approx([0.5, 0.1])
@@ -274,16 +265,6 @@ def test_figures_and_the_table():
         ['T3E, sma (shmem)', '1 us', '350 MB/s'], ['T3E, MPI', '14 us', '260 MB/s'], ['T3E, PVM', '11 us', '150 MB/s']]
 
 
-def test_places_are_told_apart_and_what_is_not_there_is_said():
-    words = [made('get', window, [1] * 3) for window in (1, 16)]
-    details = [detail(words), detail([dict(record, options={**record['options'], 'memory': 'create'}) for record in words]),
-               detail(words, environ='other', transport='tcp'), detail([], environ='third')]
-    titles = {title: figure for title, _, figure in figures.of_check('rma_pipeline', details)}
-    assert set(titles) == {*(f'Transfers by messages outstanding, {over}' for over in (
-        'shm, allocate, gnu', 'shm, create, gnu', 'tcp, allocate, other', 'shm, third')), 'Latency and bandwidth of get, put and send'}
-    assert [title for title, figure in titles.items() if figure is None] == ['Transfers by messages outstanding, shm, third']
-
-
 def test_table_of_what_the_target_does():
     records = [made(way, 1, [1] * 3, spent=[spent] * 3) for way, spent in (
         ('get', 2), ('get_busy', 1000), ('get_rewritten', 3), ('put', 4), ('put_busy', 4))]
@@ -292,6 +273,13 @@ def test_table_of_what_the_target_does():
     assert table.rows == [['get', 'shm, allocate', '2.00 us', '1.00 ms', '0.002', '3.00 us', '1.50'],
                           ['put', 'shm, allocate', '4.00 us', '4.00 us', '1.00', '', '']]
     assert figures.of_check('rma_target', [detail([])]) == []
+    words = [made('get', window, [1] * 3) for window in (1, 16)]
+    details = [detail(words), detail([dict(record, options={**record['options'], 'memory': 'create'}) for record in words]),
+               detail(words, environ='other', transport='tcp'), detail([], environ='third')]
+    titles = {title: figure for title, _, figure in figures.of_check('rma_pipeline', details)}
+    assert set(titles) == {*(f'Transfers by messages outstanding, {over}' for over in (
+        'shm, allocate, gnu', 'shm, create, gnu', 'tcp, allocate, other', 'shm, third')), 'Latency and bandwidth of get, put and send'}
+    assert [title for title, figure in titles.items() if figure is None] == ['Transfers by messages outstanding, shm, third']
 
 
 # --- the checks --------------------------------------------------------------------------------------------------

@@ -104,9 +104,6 @@ def test_zero_tests_are_no_pass_and_an_old_report_counts_for_nothing(place):
     canned(place, 'no such story')
     ran = cron(line)
     assert ran.returncode == 2 and 'nothing was measured' in ran.stderr
-
-
-def test_a_configuration_that_has_gone_bad_is_said(place):
     line = schedule(place).out.splitlines()[-1]
     (place.folder / 'a site.py').write_text("site_configuration = {'no such': 1}\n")
     ran = cron(line)
@@ -201,12 +198,9 @@ def test_what_cannot_be_scheduled_is_one_line(place, mode, options, complaint):
     assert not list(place.folder.rglob('*.sh'))
 
 
-def test_an_option_of_two_lines_is_none(place):
+def test_an_option_of_two_lines_and_a_variable_s_name_are_no_commands_of_the_script(place):
     done = schedule(place, '--scron=--partition=a\n30 2 * * * touch here', starter='scrontab')
     assert done.code == 2 and done.out.startswith("plumbline: --scron '--partition=a") and len(done.out.splitlines()) == 1
-
-
-def test_a_variable_s_name_is_no_command_of_the_script(place):
     place.environment['PLUMBLINE_X;\ntouch here'] = '1'
     assert schedule(place).code == 0
     assert re.search(r'^# Set where .* PLUMBLINE_X\?\?touch\?here', (place.folder / 'plan/daily.sh').read_text(), re.MULTILINE)

@@ -173,20 +173,14 @@ def test_a_controller_that_is_down(silent, tmp_path, monkeypatch):
 
 # --- what does not need a Slurm -------------------------------------------------------------------------------
 
-def test_sbatch_is_not_in_path(tmp_path):
+def test_sbatch_not_in_path_and_a_partition_that_the_site_file_does_not_have(tmp_path):
     place = workplace(tmp_path / 'place', rfm.tools(tmp_path / 'bin', without=['sbatch']))
     done = place.reframe('-r', '-n', 'Quick', checks=JOBS)
     assert done.code == 1 and 'Traceback' not in done.out
     assert reasons(done.report) == {'Quick': "run: sbatch is not in PATH: run on a login node, or load the scheduler's module first"}
-
-
-def test_a_partition_that_the_site_file_does_not_have(tmp_path):
     done = workplace(tmp_path).reframe('-r', '--system', 'made:nosuchpart', checks=JOBS)
     assert done.code == 1 and done.report is None
     assert 'could not find a configuration entry' in done.line('made:nosuchpart')
-
-
-def test_a_batch_system_is_not_asked_ten_times_a_second():
     def rates(scheduler):
         made = settings.site([{'name': 'made', 'hostnames': ['.*'], 'partitions': [{'name': 'p', 'scheduler': scheduler, 'environs': []}]}], [])
         return [made['general'][-1][key] for key in ('poll_rate_max', 'poll_rate_min')]

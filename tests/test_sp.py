@@ -182,9 +182,6 @@ def test_second_order(program):
     errors = [solved(program, 1, n, steps=n + 1)['error'] for n in (7, 15, 31)]
     assert errors[0] / errors[1] == pytest.approx(4, rel=0.1)
     assert errors[1] / errors[2] == pytest.approx(4, rel=0.05)
-
-
-def test_stays_near_the_solution(program):
     for n in (6, 12):
         found = solved(program, 1, n, steps=5000)
         assert found['error'] <= found['error_bound']
@@ -236,9 +233,6 @@ def test_grids_and_lengths_of_the_source(loops):
     for ranks, found in lengths.items():
         x, y, z = chosen(loops, 64, ranks)
         assert z == 1 and {5 * 64 // x * 8, 5 * 64 // y * 8} == found
-
-
-def test_other_grids(loops):
     assert [chosen(loops, 12, ranks) for ranks in (1, 2, 6, 36)] == [(1, 1, 1), (1, 2, 1), (2, 3, 1), (6, 6, 1)]
     assert chosen(loops, 12, 72) == (6, 6, 2)       # two points along each axis at least
     assert chosen(loops, 12, 6, 3, 0, 0) == (3, 2, 1) and chosen(loops, 12, 8, 0, 0, 2) == (2, 2, 2)
