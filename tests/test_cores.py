@@ -338,6 +338,9 @@ def test_a_kind_of_too_few_cores_is_not_ranked():
     assert cores.findings(found, clocks(found), kinds=[[cpu] for cpu in range(8)]) == []
 
 
+CPU = '.sys.devices.system.cpu.cpu'
+
+
 @pytest.mark.parametrize('said, kinds', [
     ({'.sys.devices.cpu_core.cpus': '0,4095', '.sys.devices.cpu_atom.cpus': '1,4094'}, [[0], [1]]),
     ({'.sys.devices.cpu_core.cpus': '0-1', '.sys.devices.cpu_atom.cpus': '4094-4095'}, None),       # those of the other kind are not ours
@@ -345,6 +348,11 @@ def test_a_kind_of_too_few_cores_is_not_ranked():
     ({'.sys.devices.system.cpu.cpu0.cpu_capacity': '1024', '.sys.devices.system.cpu.cpu1.cpu_capacity': '1024'}, None),
     ({'.sys.devices.system.cpu.cpu0.cpu_capacity': '1024', '.sys.devices.system.cpu.cpu1.cpu_capacity': '1024',
       '.sys.devices.cpu_core.cpus': '0', '.sys.devices.cpu_atom.cpus': '1'}, [[0], [1]]),
+    # AMD's compact cores: Zen 5 and 5c by their clocks, or where acpi-cpufreq gives one for all by their L3; preferred cores are of one kind.
+    ({f'{CPU}0.cpufreq.cpuinfo_max_freq': '5157895', f'{CPU}1.cpufreq.cpuinfo_max_freq': '3306000'}, [[0], [1]]),
+    ({f'{CPU}0.cpufreq.cpuinfo_max_freq': '5881000', f'{CPU}1.cpufreq.cpuinfo_max_freq': '5482000'}, None),
+    ({f'{CPU}0.cache.index3.size': '16384K', f'{CPU}1.cache.index3.size': '8192K'}, [[0], [1]]),
+    ({f'{CPU}0.cache.index3.size': '16384K', f'{CPU}1.cache.index3.size': '16384K'}, None),
     ({'.sys.devices.cpu_core.cpus': '0-3', '.proc.cpuinfo': 'CPU implementer\t: 0x41\nCPU part\t: 0xd0c'}, None), ({}, None)])
 def test_kinds_of_cores_as_the_kernel_has_them(programs, tmp_path, said, kinds):
     if len(os.sched_getaffinity(0)) < 2:

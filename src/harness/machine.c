@@ -78,60 +78,101 @@ static void capacity(void)
     fputs(written ? "}" : "", stdout);
 }
 
-/* Adds a CPU to the kind of cores of this capacity; returns the number of kinds. */
-static int add_to_kind(int kinds, long *capacity, pl_cpus *members, int most, long found, int cpu)
-{
-    int kind = 0;
-    while (kind < kinds && capacity[kind] != found)
-        kind++;
-    if (kind == most)
-        return kinds;
-    capacity[kind] = found;
-    int *longer = realloc(members[kind].cpu, (members[kind].count + 1) * sizeof *longer);
-    if (!longer)
-        pl_fail("no memory for %d CPUs of one kind", members[kind].count + 1);
-    members[kind].cpu = longer;
-    members[kind].cpu[members[kind].count++] = cpu;
-    return kind == kinds ? kinds + 1 : kinds;
-}
+/* Highest clocks of cores that differ by design are so far apart; those of a kind, of which some are preferred, lie in steps of a few per cent. */
+#define APART 1.15
 
-/* Cores that differ by design, as the kernel has them: of unequal capacity (Arm; x86 since Linux 6.12, where hyper-threading is off), or
-   with counters of their own (x86).  Nothing where all that may be used are alike. */
-static void core_kinds(pl_cpus allowed)
+/* Each of these says of the CPUs what their kinds differ in, -1 where that is not known: Arm's capacities (on x86 since Linux 6.12, where
+   hyper-threading is off), which of Intel's counters a CPU has, the highest clocks (AMD's compact cores), the sizes of the last caches. */
+
+static void capacities(pl_cpus allowed, long *found)
 {
-    enum { MOST = 8 };
-    static const char *const counters[] = {"core", "atom", "lowpower"};
-    char line[4096], path[128];
-    long capacity[MOST] = {0};
-    pl_cpus members[MOST] = {{0}};
-    int kinds = 0;
+    char line[64], path[128];
     for (int i = 0; i < allowed.count; i++) {
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpu_capacity", allowed.cpu[i]);
-        if (pl_read_line(path, line, sizeof line))
-            kinds = add_to_kind(kinds, capacity, members, MOST, atol(line), allowed.cpu[i]);
+        found[i] = pl_read_line(path, line, sizeof line) ? atol(line) : -1;
     }
-    const int by_counters = kinds < 2 ? 3 : 0;
-    if (by_counters) {
-        free(members[0].cpu);
-        members[0] = (pl_cpus){0};
-        kinds = 0;
-    }
-    for (int n = 0; n < by_counters; n++) {
-        snprintf(path, sizeof path, "/sys/devices/cpu_%s/cpus", counters[n]);
+}
+
+static void counters(pl_cpus allowed, long *found)
+{
+    static const char *const names[] = {"core", "atom", "lowpower"};
+    char line[4096], path[128];
+    for (int i = 0; i < allowed.count; i++)
+        found[i] = -1;
+    for (int n = 0; n < 3; n++) {
+        snprintf(path, sizeof path, "/sys/devices/cpu_%s/cpus", names[n]);
         const pl_cpus its = pl_parse_cpulist(pl_read_line(path, line, sizeof line) ? line : "", NULL);
         for (int i = 0; i < its.count; i++)
             for (int j = 0; j < allowed.count; j++)
                 if (its.cpu[i] == allowed.cpu[j])
-                    kinds = add_to_kind(kinds, capacity, members, MOST, n, its.cpu[i]);
+                    found[j] = n;
         free(its.cpu);
     }
-    for (int kind = 0; kinds > 1 && kind < kinds; kind++) {
-        fputs(kind ? ", " : ", \"core_kinds\": [", stdout);
-        list(members[kind]);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const long one = *(const long *)a, other = *(const long *)b;
+    return (one > other) - (one < other);
+}
+
+static void clocks(pl_cpus allowed, long *found)
+{
+    char line[64], path[128];
+    long *const sorted = pl_allocate(allowed.count * sizeof *sorted, "the clocks");
+    for (int i = 0; i < allowed.count; i++) {
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq", allowed.cpu[i]);
+        found[i] = sorted[i] = pl_read_line(path, line, sizeof line) ? atol(line) : -1;
+    }
+    qsort(sorted, allowed.count, sizeof *sorted, ascending);
+    for (int i = 0; i < allowed.count; i++)     /* the lowest clock that no gap parts from the own */
+        for (int j = allowed.count - 1; j >= 0; j--)
+            if (sorted[j] > 0 && sorted[j] < found[i] && sorted[j] * APART > found[i])
+                found[i] = sorted[j];
+    free(sorted);
+}
+
+static void last_caches(pl_cpus allowed, long *found)
+{
+    for (int i = 0; i < allowed.count; i++) {
+        const pl_caches all = pl_caches_of(allowed.cpu[i]);
+        found[i] = -1;
+        for (int j = 0; j < all.count; j++)
+            if (all.cache[j].level == 3)
+                found[i] = (long)all.cache[j].size;
+    }
+}
+
+/* Cores that differ by design, as the kernel has them.  Nothing where all that may be used are alike. */
+static void core_kinds(pl_cpus allowed)
+{
+    enum { MOST = 8 };
+    static void (*const told[])(pl_cpus, long *) = {capacities, counters, clocks, last_caches};
+    long *const found = pl_allocate(allowed.count * sizeof *found, "the kinds of cores"), kind[MOST];
+    pl_cpus members = {.cpu = pl_allocate(allowed.count * sizeof(int), "the cores of a kind")};
+    int kinds = 0;
+    for (size_t n = 0; n < sizeof told / sizeof *told && kinds < 2; n++) {
+        told[n](allowed, found);
+        kinds = 0;
+        for (int i = 0; i < allowed.count; i++) {
+            int same = 0;
+            while (same < kinds && kind[same] != found[i])
+                same++;
+            if (found[i] >= 0 && same == kinds && kinds < MOST)
+                kind[kinds++] = found[i];
+        }
+    }
+    for (int k = 0; kinds > 1 && k < kinds; k++) {
+        members.count = 0;
+        for (int i = 0; i < allowed.count; i++)
+            if (found[i] == kind[k])
+                members.cpu[members.count++] = allowed.cpu[i];
+        fputs(k ? ", " : ", \"core_kinds\": [", stdout);
+        list(members);
     }
     fputs(kinds > 1 ? "]" : "", stdout);
-    for (int kind = 0; kind < MOST; kind++)
-        free(members[kind].cpu);
+    free(found);
+    free(members.cpu);
 }
 
 static void numa_nodes(void)
