@@ -196,12 +196,8 @@ def thinned(burn: Burn) -> list[dict]:
     A point has ``phase``, ``unit``, ``hours`` (done, at its end), ``rate`` (median of the totals), ``clock`` (median of the medians, MHz) and
     ``lowest_clock``, the highest of each ``temperature`` and the median of each ``power``, ``errors`` (sum), and the counts at its end.
     '''
-    return [_point(part) for phase in PHASES if (found := burn.of(phase)) for part in _parts(found)]
-
-
-def _parts(found: list[dict]) -> list[list[dict]]:
-    edges = np.linspace(0, len(found), min(MOST_POINTS, len(found)) + 1).astype(int)
-    return [found[begin:end] for begin, end in itertools.pairwise(edges)]
+    of_phases = [(found, np.linspace(0, len(found), min(MOST_POINTS, len(found)) + 1).astype(int)) for found in map(burn.of, PHASES) if found]
+    return [_point(found[begin:end]) for found, edges in of_phases for begin, end in itertools.pairwise(edges)]
 
 
 def _point(part: list[dict]) -> dict:

@@ -123,15 +123,11 @@ def isotonic(y: ArrayLike) -> np.ndarray:
     return np.concatenate([np.full(count, mean) for mean, count in blocks])
 
 
-def _without_spikes(y: np.ndarray) -> np.ndarray:
-    '''Each value, or the median of it and its neighbours.'''
-    padded = np.concatenate([y[:1], y, y[-1:]])
-    return np.median(np.stack([padded[:-2], y, padded[2:]]), axis=0)
-
-
 def curve(row: ArrayLike) -> np.ndarray:
-    '''One round's latencies, shape (s,), as a series that does not fall, in logarithms.'''
-    return isotonic(_without_spikes(np.log(row)))
+    '''One round's latencies, shape (s,), each the median of it and its neighbours, as a series that does not fall, in logarithms.'''
+    y = np.log(row)
+    padded = np.concatenate([y[:1], y, y[-1:]])
+    return isotonic(np.median(np.stack([padded[:-2], y, padded[2:]]), axis=0))
 
 
 def crossing(x: np.ndarray, y: np.ndarray, threshold: float) -> float:
