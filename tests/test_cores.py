@@ -321,12 +321,12 @@ def test_cores_that_differ_by_design_are_compared_with_their_own():
     assert cores.LOW_CLOCK in names(cores.findings(found, clocks(found, all_of_them=clock)))
     healthy_clocks = clocks(found, all_of_them=clock)
     assert cores.findings(found, healthy_clocks, kinds=kinds) == [] and cores.of_topology(found, healthy_clocks, kinds) == 1
-    assert cores.of_median(found, kinds) > 0.9 and cores.lowest_clock(found, healthy_clocks, kinds) > 0.98
+    assert cores.of_median(found, kinds) > 0.9 and cores.lowest_clock(found, healthy_clocks, kinds).min() > 0.9
     clock[11] = 2000
     slow = measured(processor, ns * np.where((pairs == 11).any(axis=1), 1.6, 1), range(16))
     said = cores.findings(slow, clocks(slow, all_of_them=clock), kinds=kinds)
     assert names(said) == [cores.SLOW_CORE, cores.LOW_CLOCK] and all('CPU 11' in str(finding) for finding in said)
-    assert cores.lowest_clock(slow, clocks(slow, all_of_them=clock), kinds) == pytest.approx(2 / 3, rel=0.01)
+    assert np.median(cores.lowest_clock(slow, clocks(slow, all_of_them=clock), kinds)) == pytest.approx(2 / 3, rel=0.01)
 
 
 def test_a_kind_of_too_few_cores_is_not_ranked():
@@ -442,9 +442,9 @@ def test_a_base_clock_that_has_fallen_is_told_and_does_not_excuse_a_processor(mh
 
 
 @pytest.mark.parametrize('slowest, others, ruling', [
-    (0.95, None, 'PASS'), (0.75, None, 'FAIL'), (0.95, 'made up', 'PASS'), (0.75, 'made up', 'NO REFERENCE'), (0.6, 'made up', 'FAIL')])
+    (0.88, None, 'PASS'), (0.82, None, 'FAIL'), (0.95, 'made up', 'PASS'), (0.75, 'made up', 'NO REFERENCE'), (0.6, 'made up', 'FAIL')])
 def test_a_core_of_low_clock_fails_where_nobody_else_works(slowest, others, ruling):
-    clock = np.where(np.arange(8) == 3, slowest * 3000.0, 3000.0) * np.ones((20, 1))
+    clock = np.where(np.arange(8) == 3, slowest * 3000.0, 3000.0) * np.linspace(0.98, 1.02, 160).reshape(8, 20).T
     check = runpy.run_path(str(rfm.REPOSITORY / 'checks/compute/cores.py'))['cores']
     case = SimpleNamespace(plumbline=SimpleNamespace(of_machine={}), all_cpus=range(8), skip_metric=lambda *_: None)
     case.of_fellows = functools.partial(check.of_fellows, case)

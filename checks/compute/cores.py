@@ -86,11 +86,12 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
             changed = 'its level changed between samples' if model.moving(found)[members].mean() > MOST_MOVING else None
             yield metrics.Metric('latency', f'core_to_core.{name}', values[index == np.bincount(index).argmax()] * 1e-3, unjudged=unjudged or changed)
 
-    def of_fellows(self, what, value, unjudged=None, others=None):
-        if value is None:
+    def of_fellows(self, what, samples, unjudged=None, others=None):
+        if samples is None:
             self.skip_metric(f'of_median.{what}', f'{len(self.all_cpus)} cores cannot be ranked: {LEAST_NODES} of a kind at least')
         else:
-            yield metrics.Metric('of_median', what, np.array([value]), unjudged=unjudged, doubt=others if value >= BESIDE_OTHERS else None)
+            doubt = others if np.median(samples) >= BESIDE_OTHERS else None
+            yield metrics.Metric('of_median', what, np.atleast_1d(samples), unjudged=unjudged, doubt=doubt)
 
     def clocks(self, found, speeds, kinds, others=None):
         if not np.isfinite(speeds.all).any():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plumbline.analysis.handovers import of_kinds, pair, rows
+from plumbline.analysis.levels import median
 from plumbline.model import grouping, pairs, quantity
 from plumbline.system import topology
 
@@ -245,8 +246,10 @@ def together_over_alone(found, record):
 # --- clocks -----------------------------------------------------------------------------------------------------------
 
 def lowest_clock(found, speeds, kinds=()):
-    '''The clock of the slowest core while all work over that of the median one of its kind; None with too few cores.'''
-    return min((float(np.min(own.of_median)) for _, own in of_kinds(kinds, found, speeds) if len(own.cpus) >= pairs.LEAST_NODES), default=None)
+    '''The clock of the slowest core while all work over that of the median one of its kind in each sample; None with too few cores.'''
+    shares = [own.all[:, np.argmin(own.of_median)] / median(own.all, axis=1) for _, own in of_kinds(kinds, found, speeds)
+              if len(own.cpus) >= pairs.LEAST_NODES]
+    return min(shares, key=np.median, default=None)
 
 
 def low_clocks(found):
