@@ -196,11 +196,7 @@ def session_info(rows):
 
 
 def verdict_lines(rows):
-    """Lines of a session, those that need attention first.
-
-    :arg rows: the archive's rows of one session.
-    :returns: list of :class:`Line`; a test that ReFrame calls failed has at least one FAIL or UNSTABLE line.
-    """
+    '''Lines of a session, those that need attention first; of a test that ReFrame calls failed at least one FAIL or UNSTABLE.'''
     lines, elsewhere = [], []
     reported: set[tuple] = set()
     for runs in case_runs(rows).values():

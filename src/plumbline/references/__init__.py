@@ -138,7 +138,6 @@ def narrowed(path, test, leaves):
 
     :arg path: what :func:`write_merged` returned.
     :arg leaves: metric -> (reference, lower, upper, unit), or None for a metric without a reference in its state.
-    :returns: the path.
     '''
     name = type(test).__name__
     references = {name: {'$index': ['$partition']}, **load(path)}       # the first of a check that has its own references only
@@ -196,8 +195,7 @@ def _keys(references, test):
 def applying(path, test):
     '''The references that apply to a test, as ReFrame looks them up, and where they come from.
 
-    :arg path: what :func:`write_merged` returned.
-    :arg test: the ReFrame test, after setup.
+    :arg path: what :func:`write_merged` returned; :arg test: the ReFrame test, after setup.
     :returns: metric -> :class:`Known`; empty if there are none.
     :raises PlumblineError: if ``$index`` names what the test has not, or what is not text: ReFrame
         only warns, and the metric would lose its reference.

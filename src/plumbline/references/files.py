@@ -206,7 +206,6 @@ def portable_beside(path):
 def lookup(references, test, keys, index=None):
     '''The metrics of a test, as ReFrame looks them up.
 
-    :arg test: class name.
     :arg keys: one text per entry of the test's ``$index``.
     :arg index: that ``$index``; an entry with another one does not count.
     :returns: metric -> [reference, lower, upper, unit]; empty if there is no entry.
@@ -266,7 +265,6 @@ def merge(portable, *sites):
 def of_processor(site, test, name):
     '''The references of a test without those that were recorded on other processors only: hardware changes, names of systems stay.
 
-    :arg site: content of the site's file.
     :arg name: of the processor (:func:`processor.name`), or None where it is not known: then all are kept.
     :returns: (content of the file, sorted names of the other processors).
     '''
@@ -289,7 +287,6 @@ def of_processor(site, test, name):
 def recorded(site, test):
     '''What the provenance of a test's references knows of the machine's states and of the sessions that they are from.
 
-    :arg site: content of the site's file.
     :returns: the keys of ``$index``, then metric -> list of dictionaries, that of the usual state first: ``reference``; ``state``,
         where there was more than one; ``simd_width`` of the code, ``threads`` and ``working_set``, where they are known; ``expected``
         (``deviation``, ``freedom``, and ``measured``: session -> value), where the reference is a prediction from several sessions.

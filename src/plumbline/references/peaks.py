@@ -69,8 +69,7 @@ def impossible(name, value, bounds, peaks, level, threads):
 def above_own_limit(value, limit, high, record=None):
     '''Why the machine's own limit, measured beside a bandwidth, forbids it; or :obj:`None`.
 
-    :arg value: application bandwidth, MB/s.
-    :arg limit: of traffic, MB/s.
+    :arg value: application bandwidth, MB/s; :arg limit: of traffic, MB/s.
     :arg high: the most that ``of_limit`` may be.
     :arg record: what both were measured by, if that is known: a blocked kernel's bytes are more than its traffic.
     '''

@@ -82,10 +82,8 @@ class Proposal:
 
 
 def propose(root, system, out_path, count=None, tests='', peaks=None, sessions=(), nodes=(), apart=good_state.LEAST_APART, node=None):
-    '''What the last sessions of good state would have a site's references be; writes nothing.
+    '''What the last sessions of good state would have a site's references be, a :class:`Proposal`; writes nothing.
 
-    :arg root: the archive's folder.
-    :arg system: ReFrame's name of the system.
     :arg out_path: the site's file, e.g. ``config/references/SYSTEM.yaml``; ``portable.yaml`` beside it, or else that of the
         references in force, is consulted for ``$index`` and for what is possible.
     :arg count: how many sessions; by default as many as there are, :data:`good_state.MOST_SESSIONS` at most.
@@ -95,7 +93,6 @@ def propose(root, system, out_path, count=None, tests='', peaks=None, sessions=(
     :arg nodes: names of nodes that are taken though they differ.
     :arg apart: seconds: sessions that began nearer to each other count once.
     :arg node: the sessions of this node alone.
-    :returns: :class:`Proposal`.
     :raises PlumblineError: if there are fewer than :data:`good_state.LEAST_SESSIONS`, nothing is usable, or the file is malformed.
     '''
     path = Path(out_path)

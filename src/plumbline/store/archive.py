@@ -132,8 +132,7 @@ def present(files: list[Path], say: bool = False) -> list[Path]:
 def read(*run_report_paths: str | Path, largest: int = run_reports.LARGEST_REPORT) -> pl.DataFrame:
     '''One run report of ReFrame, or those of a pipeline's jobs, as the rows of a session.
 
-    :arg run_report_paths: JSON files that ReFrame wrote.
-    :arg largest: bytes, of each.
+    :arg run_report_paths: JSON files that ReFrame wrote, of ``largest`` bytes each at most.
     :returns: ``polars.DataFrame`` with the columns :data:`SCHEMA`.
     :raises PlumblineError: if a report is missing, corrupt or without any test case, or if they are of several sessions.
     '''
@@ -160,7 +159,6 @@ def write(frame: pl.DataFrame, root: str | Path) -> Path:
     '''Write one session into the archive.
 
     :arg frame: what :func:`read` gives.
-    :returns: the path of the Parquet file.
     :raises PlumblineError: if it cannot be written; no half-written file is left.
     '''
     buffer = io.BytesIO()
@@ -225,10 +223,9 @@ def system_of(path: Path) -> str:
 
 
 def sessions(root: str | Path, system: str | None = None) -> list[Path]:
-    '''The files of a system's sessions, oldest first.
+    '''The files of a system's sessions, oldest first, one at least.
 
     :arg system: ReFrame's name; by default that of the archive's last session that did not begin in the future.
-    :returns: list of paths; never empty.
     :raises PlumblineError: if nothing of this system is archived.
     '''
     files = all_files(root)

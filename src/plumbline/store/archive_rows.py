@@ -90,8 +90,7 @@ def _without_nan(value: Any) -> Any:
 def metric_row(metric: Measured, left: dict) -> dict:
     '''The columns of one metric; a PASS of a number that is not finite becomes a FAIL.
 
-    :arg metric: :class:`Measured`.
-    :arg left: the same as the check left it.
+    :arg left: the metric as the check left it.
     '''
     row = {'metric': metric.metric, 'name': metric.name, 'subject': metric.subject, 'subsystem': known(metric.subsystem),
            'value': metric.value, 'unit': metric.unit, 'samples': metric.samples, 'n': metric.n, 'spread': metric.spread,
@@ -228,7 +227,6 @@ def case_rows(case: dict, run: int, failed: Collection[str] = frozenset(), told:
     '''The rows of one test case of a run report.
 
     :arg case: entry of ``testcases``.
-    :arg run: the index of its run.
     :arg failed: unique names of the test cases that did not pass.
     :arg told: verdict, reason and cause, where it failed for an environment error.
     :arg ours: unique names of what is not of another suite.
