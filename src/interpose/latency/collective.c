@@ -196,7 +196,6 @@ static int64_t total_int(const int counts[], int64_t n)
     return sum;
 }
 
-#define BARE(...) __VA_ARGS__
 #define BLOCKING(NAME, PARAMETERS, ARGUMENTS, SHAPED) \
     int MPI_##NAME PARAMETERS                         \
     {                                                 \

@@ -1,7 +1,10 @@
 /* The collectives, each once: COLLECTIVE(name, name of the non-blocking one, (parameters), (arguments), plan), where the
  * plan is made from COUNT and DISPLACEMENT, the types of the family of calls that is being made.
  *
- * shaped(shape, comm, root, bytes): root -1 where there is none. */
+ * shaped(shape, comm, root, bytes): root -1 where there is none.  AND_NEIGHBORS: the same of all and of the neighbours alone. */
+#define AND_NEIGHBORS(NAME, LOWER, PARAMETERS, ARGUMENTS, SHAPED) \
+    COLLECTIVE(NAME, I##LOWER, PARAMETERS, ARGUMENTS, SHAPED)     \
+    COLLECTIVE(Neighbor_##LOWER, Ineighbor_##LOWER, PARAMETERS, ARGUMENTS, shaped(LAT_NEIGHBORS, comm, -1, 0))
 COLLECTIVE(Bcast, Ibcast,
            (void *buffer, COUNT count, MPI_Datatype datatype, int root, MPI_Comm comm),
            (buffer, count, datatype, root, comm),
@@ -34,26 +37,26 @@ COLLECTIVE(Scatterv, Iscatterv,
             COUNT recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm),
            (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm),
            shaped(LAT_SCATTERV, comm, root, 0))
-COLLECTIVE(Allgather, Iallgather,
-           (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT recvcount,
-            MPI_Datatype recvtype, MPI_Comm comm),
-           (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
-           shaped(LAT_ALLGATHER, comm, -1, lat_bytes(recvcount, recvtype) * size_of(comm)))
-COLLECTIVE(Allgatherv, Iallgatherv,
-           (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, const COUNT recvcounts[],
-            const DISPLACEMENT displs[], MPI_Datatype recvtype, MPI_Comm comm),
-           (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm),
-           shaped(LAT_ALLGATHER, comm, -1, lat_bytes(TOTAL(recvcounts, size_of(comm)), recvtype)))
-COLLECTIVE(Alltoall, Ialltoall,
-           (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT recvcount,
-            MPI_Datatype recvtype, MPI_Comm comm),
-           (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
-           shaped(LAT_ALLTOALL, comm, -1, lat_bytes(recvcount, recvtype)))
-COLLECTIVE(Alltoallv, Ialltoallv,
-           (const void *sendbuf, const COUNT sendcounts[], const DISPLACEMENT sdispls[], MPI_Datatype sendtype, void *recvbuf,
-            const COUNT recvcounts[], const DISPLACEMENT rdispls[], MPI_Datatype recvtype, MPI_Comm comm),
-           (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm),
-           shaped(LAT_ALLTOALLV, comm, -1, 0))
+AND_NEIGHBORS(Allgather, allgather,
+              (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT recvcount,
+               MPI_Datatype recvtype, MPI_Comm comm),
+              (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
+              shaped(LAT_ALLGATHER, comm, -1, lat_bytes(recvcount, recvtype) * size_of(comm)))
+AND_NEIGHBORS(Allgatherv, allgatherv,
+              (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, const COUNT recvcounts[],
+               const DISPLACEMENT displs[], MPI_Datatype recvtype, MPI_Comm comm),
+              (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm),
+              shaped(LAT_ALLGATHER, comm, -1, lat_bytes(TOTAL(recvcounts, size_of(comm)), recvtype)))
+AND_NEIGHBORS(Alltoall, alltoall,
+              (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT recvcount,
+               MPI_Datatype recvtype, MPI_Comm comm),
+              (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
+              shaped(LAT_ALLTOALL, comm, -1, lat_bytes(recvcount, recvtype)))
+AND_NEIGHBORS(Alltoallv, alltoallv,
+              (const void *sendbuf, const COUNT sendcounts[], const DISPLACEMENT sdispls[], MPI_Datatype sendtype, void *recvbuf,
+               const COUNT recvcounts[], const DISPLACEMENT rdispls[], MPI_Datatype recvtype, MPI_Comm comm),
+              (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm),
+              shaped(LAT_ALLTOALLV, comm, -1, 0))
 COLLECTIVE(Alltoallw, Ialltoallw,
            (const void *sendbuf, const COUNT sendcounts[], const DISPLACEMENT sdispls[], const MPI_Datatype sendtypes[],
             void *recvbuf, const COUNT recvcounts[], const DISPLACEMENT rdispls[], const MPI_Datatype recvtypes[],
@@ -76,29 +79,10 @@ COLLECTIVE(Exscan, Iexscan,
            (const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm),
            (sendbuf, recvbuf, count, datatype, op, comm),
            shaped(LAT_SCAN, comm, -1, 0))
-COLLECTIVE(Neighbor_allgather, Ineighbor_allgather,
-           (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT recvcount,
-            MPI_Datatype recvtype, MPI_Comm comm),
-           (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
-           shaped(LAT_NEIGHBORS, comm, -1, 0))
-COLLECTIVE(Neighbor_allgatherv, Ineighbor_allgatherv,
-           (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, const COUNT recvcounts[],
-            const DISPLACEMENT displs[], MPI_Datatype recvtype, MPI_Comm comm),
-           (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm),
-           shaped(LAT_NEIGHBORS, comm, -1, 0))
-COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall,
-           (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT recvcount,
-            MPI_Datatype recvtype, MPI_Comm comm),
-           (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
-           shaped(LAT_NEIGHBORS, comm, -1, 0))
-COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv,
-           (const void *sendbuf, const COUNT sendcounts[], const DISPLACEMENT sdispls[], MPI_Datatype sendtype, void *recvbuf,
-            const COUNT recvcounts[], const DISPLACEMENT rdispls[], MPI_Datatype recvtype, MPI_Comm comm),
-           (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm),
-           shaped(LAT_NEIGHBORS, comm, -1, 0))
 COLLECTIVE(Neighbor_alltoallw, Ineighbor_alltoallw,
            (const void *sendbuf, const COUNT sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
             void *recvbuf, const COUNT recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
             MPI_Comm comm),
            (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm),
            shaped(LAT_NEIGHBORS, comm, -1, 0))
+#undef AND_NEIGHBORS

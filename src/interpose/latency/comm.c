@@ -184,53 +184,26 @@ int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *new, MPI_Req
 }
 #endif
 
-int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *new)
-{
-    return made(PMPI_Comm_create(comm, group, new), comm, new);
-}
-
-int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *new)
-{
-    return made(PMPI_Comm_create_group(comm, group, tag, new), comm, new);
-}
-
-int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *new)
-{
-    return made(PMPI_Comm_split(comm, color, key, new), comm, new);
-}
-
-int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *new)
-{
-    return made(PMPI_Comm_split_type(comm, type, key, info, new), comm, new);
-}
-
-int MPI_Cart_create(MPI_Comm old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *new)
-{
-    return made(PMPI_Cart_create(old, ndims, dims, periods, reorder, new), old, new);
-}
-
-int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *new)
-{
-    return made(PMPI_Cart_sub(comm, remain_dims, new), comm, new);
-}
-
-int MPI_Graph_create(MPI_Comm old, int nnodes, const int index[], const int edges[], int reorder, MPI_Comm *new)
-{
-    return made(PMPI_Graph_create(old, nnodes, index, edges, reorder, new), old, new);
-}
-
-int MPI_Dist_graph_create(MPI_Comm old, int n, const int nodes[], const int degrees[], const int targets[],
-                          const int weights[], MPI_Info info, int reorder, MPI_Comm *new)
-{
-    return made(PMPI_Dist_graph_create(old, n, nodes, degrees, targets, weights, info, reorder, new), old, new);
-}
-
-int MPI_Dist_graph_create_adjacent(MPI_Comm old, int indegree, const int sources[], const int sourceweights[], int outdegree,
-                                   const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *new)
-{
-    return made(PMPI_Dist_graph_create_adjacent(old, indegree, sources, sourceweights, outdegree, destinations, destweights,
-                                                info, reorder, new), old, new);
-}
+#define MADE(NAME, OLD, PARAMETERS, ARGUMENTS)                   \
+    int MPI_##NAME(BARE PARAMETERS, MPI_Comm *new)               \
+    {                                                            \
+        return made(PMPI_##NAME(BARE ARGUMENTS, new), OLD, new); \
+    }
+MADE(Comm_create, comm, (MPI_Comm comm, MPI_Group group), (comm, group))
+MADE(Comm_create_group, comm, (MPI_Comm comm, MPI_Group group, int tag), (comm, group, tag))
+MADE(Comm_split, comm, (MPI_Comm comm, int color, int key), (comm, color, key))
+MADE(Comm_split_type, comm, (MPI_Comm comm, int type, int key, MPI_Info info), (comm, type, key, info))
+MADE(Cart_create, old, (MPI_Comm old, int ndims, const int dims[], const int periods[], int reorder), (old, ndims, dims, periods, reorder))
+MADE(Cart_sub, comm, (MPI_Comm comm, const int remain_dims[]), (comm, remain_dims))
+MADE(Graph_create, old, (MPI_Comm old, int nnodes, const int index[], const int edges[], int reorder), (old, nnodes, index, edges, reorder))
+MADE(Dist_graph_create, old,
+     (MPI_Comm old, int n, const int nodes[], const int degrees[], const int targets[], const int weights[], MPI_Info info, int reorder),
+     (old, n, nodes, degrees, targets, weights, info, reorder))
+MADE(Dist_graph_create_adjacent, old,
+     (MPI_Comm old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[],
+      const int destweights[], MPI_Info info, int reorder),
+     (old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder))
+MADE(Intercomm_merge, comm, (MPI_Comm comm, int high), (comm, high))
 
 int MPI_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int remote_leader, int tag, MPI_Comm *new)
 {
@@ -241,11 +214,6 @@ int MPI_Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm peer, int re
     int ours = rank == local_leader && lat_look_up(peer);       /* only the leaders know the peer */
     PMPI_Bcast(&ours, 1, MPI_INT, local_leader, local);
     return ours ? made(error, local, new) : error;
-}
-
-int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *new)
-{
-    return made(PMPI_Intercomm_merge(comm, high, new), comm, new);
 }
 
 static int ended(MPI_Comm *comm, int (*end)(MPI_Comm *))

@@ -25,6 +25,8 @@
 
 typedef int64_t ns;     /* nanoseconds */
 
+#define BARE(...) __VA_ARGS__   /* BARE (a, b): parameters or arguments without their parentheses, for a list that has more */
+
 enum { NEVER_SEEN = -1 };
 #define NOT_YET INT64_MAX
 

@@ -1,38 +1,27 @@
 /* The calls of passed.h: COUNTED(name, (parameters), (arguments)) where MPI 4 has one more with larger counts, ONCE where it has
  * none.  COUNT and DISPLACEMENT are the types of the family that is being made. */
-COUNTED(Put, (const void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint
+#define TRANSFER(NAME, RNAME, PARAMETERS, ARGUMENTS) \
+    COUNTED(NAME, PARAMETERS, ARGUMENTS)             \
+    COUNTED(RNAME, (BARE PARAMETERS, MPI_Request * request), (BARE ARGUMENTS, request))
+TRANSFER(Put, Rput, (const void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint
      target_disp, COUNT target_count, MPI_Datatype target_datatype, MPI_Win win), (origin_addr, origin_count,
      origin_datatype, target_rank, target_disp, target_count, target_datatype, win))
-COUNTED(Get, (void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+TRANSFER(Get, Rget, (void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
      COUNT target_count, MPI_Datatype target_datatype, MPI_Win win), (origin_addr, origin_count, origin_datatype,
      target_rank, target_disp, target_count, target_datatype, win))
-COUNTED(Accumulate, (const void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint
+TRANSFER(Accumulate, Raccumulate, (const void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint
      target_disp, COUNT target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win), (origin_addr, origin_count,
      origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win))
-COUNTED(Get_accumulate, (const void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, void *result_addr, COUNT
+TRANSFER(Get_accumulate, Rget_accumulate, (const void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, void *result_addr, COUNT
      result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, COUNT target_count, MPI_Datatype
      target_datatype, MPI_Op op, MPI_Win win), (origin_addr, origin_count, origin_datatype, result_addr, result_count,
      result_datatype, target_rank, target_disp, target_count, target_datatype, op, win))
+#undef TRANSFER
 ONCE(Fetch_and_op, (const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint
      target_disp, MPI_Op op, MPI_Win win), (origin_addr, result_addr, datatype, target_rank, target_disp, op, win))
 ONCE(Compare_and_swap, (const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int
      target_rank, MPI_Aint target_disp, MPI_Win win), (origin_addr, compare_addr, result_addr, datatype, target_rank,
      target_disp, win))
-COUNTED(Rput, (const void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint
-     target_disp, COUNT target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request), (origin_addr,
-     origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request))
-COUNTED(Rget, (void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-     COUNT target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request), (origin_addr, origin_count,
-     origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request))
-COUNTED(Raccumulate, (const void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint
-     target_disp, COUNT target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request),
-     (origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win,
-     request))
-COUNTED(Rget_accumulate, (const void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, void *result_addr,
-     COUNT result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, COUNT target_count,
-     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request), (origin_addr, origin_count,
-     origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype,
-     op, win, request))
 ONCE(Win_fence, (int assert, MPI_Win win), (assert, win))
 ONCE(Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))
 ONCE(Win_complete, (MPI_Win win), (win))
@@ -44,64 +33,45 @@ ONCE(Win_lock_all, (int assert, MPI_Win win), (assert, win))
 ONCE(Win_unlock_all, (MPI_Win win), (win))
 ONCE(Win_flush, (int rank, MPI_Win win), (rank, win))
 ONCE(Win_flush_all, (MPI_Win win), (win))
+#define OF_FILE(NAME, BUFFER, LAST, ARGUMENT) \
+    COUNTED(File_##NAME, (MPI_File fh, BUFFER *buf, COUNT count, MPI_Datatype datatype BARE LAST), (fh, buf, count, datatype BARE ARGUMENT))
+#define AT_OFFSET(NAME, BUFFER, LAST, ARGUMENT)                                                                        \
+    COUNTED(File_##NAME, (MPI_File fh, MPI_Offset offset, BUFFER * buf, COUNT count, MPI_Datatype datatype BARE LAST), \
+            (fh, offset, buf, count, datatype BARE ARGUMENT))
 ONCE(File_open, (MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh), (comm, filename, amode, info,
      fh))
 ONCE(File_close, (MPI_File *fh), (fh))
-COUNTED(File_read, (MPI_File fh, void *buf, COUNT count, MPI_Datatype datatype, MPI_Status *status), (fh, buf, count,
-     datatype, status))
-COUNTED(File_read_all, (MPI_File fh, void *buf, COUNT count, MPI_Datatype datatype, MPI_Status *status), (fh, buf, count,
-     datatype, status))
-COUNTED(File_read_at, (MPI_File fh, MPI_Offset offset, void *buf, COUNT count, MPI_Datatype datatype, MPI_Status *status),
-     (fh, offset, buf, count, datatype, status))
-COUNTED(File_read_at_all, (MPI_File fh, MPI_Offset offset, void * buf, COUNT count, MPI_Datatype datatype, MPI_Status
-     *status), (fh, offset, buf, count, datatype, status))
-COUNTED(File_read_shared, (MPI_File fh, void *buf, COUNT count, MPI_Datatype datatype, MPI_Status *status), (fh, buf, count,
-     datatype, status))
-COUNTED(File_read_ordered, (MPI_File fh, void *buf, COUNT count, MPI_Datatype datatype, MPI_Status *status), (fh, buf,
-     count, datatype, status))
-COUNTED(File_write, (MPI_File fh, const void *buf, COUNT count, MPI_Datatype datatype, MPI_Status *status), (fh, buf, count,
-     datatype, status))
-COUNTED(File_write_all, (MPI_File fh, const void *buf, COUNT count, MPI_Datatype datatype, MPI_Status *status), (fh, buf,
-     count, datatype, status))
-COUNTED(File_write_at, (MPI_File fh, MPI_Offset offset, const void * buf, COUNT count, MPI_Datatype datatype, MPI_Status
-     *status), (fh, offset, buf, count, datatype, status))
-COUNTED(File_write_at_all, (MPI_File fh, MPI_Offset offset, const void *buf, COUNT count, MPI_Datatype datatype, MPI_Status
-     *status), (fh, offset, buf, count, datatype, status))
-COUNTED(File_write_shared, (MPI_File fh, const void *buf, COUNT count, MPI_Datatype datatype, MPI_Status *status), (fh, buf,
-     count, datatype, status))
-COUNTED(File_write_ordered, (MPI_File fh, const void *buf, COUNT count, MPI_Datatype datatype, MPI_Status *status), (fh,
-     buf, count, datatype, status))
-COUNTED(File_iread, (MPI_File fh, void *buf, COUNT count, MPI_Datatype datatype, MPIO_Request *request), (fh, buf, count,
-     datatype, request))
-COUNTED(File_iread_at, (MPI_File fh, MPI_Offset offset, void *buf, COUNT count, MPI_Datatype datatype, MPIO_Request
-     *request), (fh, offset, buf, count, datatype, request))
-COUNTED(File_iread_all, (MPI_File fh, void *buf, COUNT count, MPI_Datatype datatype, MPI_Request *request), (fh, buf, count,
-     datatype, request))
-COUNTED(File_iread_at_all, (MPI_File fh, MPI_Offset offset, void *buf, COUNT count, MPI_Datatype datatype, MPI_Request
-     *request), (fh, offset, buf, count, datatype, request))
-COUNTED(File_iread_shared, (MPI_File fh, void *buf, COUNT count, MPI_Datatype datatype, MPIO_Request *request), (fh, buf,
-     count, datatype, request))
-COUNTED(File_iwrite, (MPI_File fh, const void *buf, COUNT count, MPI_Datatype datatype, MPIO_Request *request), (fh, buf,
-     count, datatype, request))
-COUNTED(File_iwrite_at, (MPI_File fh, MPI_Offset offset, const void *buf, COUNT count, MPI_Datatype datatype, MPIO_Request
-     *request), (fh, offset, buf, count, datatype, request))
-COUNTED(File_iwrite_all, (MPI_File fh, const void *buf, COUNT count, MPI_Datatype datatype, MPI_Request *request), (fh, buf,
-     count, datatype, request))
-COUNTED(File_iwrite_at_all, (MPI_File fh, MPI_Offset offset, const void *buf, COUNT count, MPI_Datatype datatype,
-     MPI_Request *request), (fh, offset, buf, count, datatype, request))
-COUNTED(File_iwrite_shared, (MPI_File fh, const void *buf, COUNT count, MPI_Datatype datatype, MPIO_Request *request), (fh,
-     buf, count, datatype, request))
+OF_FILE(read, void, (, MPI_Status *status), (, status))
+OF_FILE(read_all, void, (, MPI_Status *status), (, status))
+AT_OFFSET(read_at, void, (, MPI_Status *status), (, status))
+AT_OFFSET(read_at_all, void, (, MPI_Status *status), (, status))
+OF_FILE(read_shared, void, (, MPI_Status *status), (, status))
+OF_FILE(read_ordered, void, (, MPI_Status *status), (, status))
+OF_FILE(write, const void, (, MPI_Status *status), (, status))
+OF_FILE(write_all, const void, (, MPI_Status *status), (, status))
+AT_OFFSET(write_at, const void, (, MPI_Status *status), (, status))
+AT_OFFSET(write_at_all, const void, (, MPI_Status *status), (, status))
+OF_FILE(write_shared, const void, (, MPI_Status *status), (, status))
+OF_FILE(write_ordered, const void, (, MPI_Status *status), (, status))
+OF_FILE(iread, void, (, MPIO_Request *request), (, request))
+AT_OFFSET(iread_at, void, (, MPIO_Request *request), (, request))
+OF_FILE(iread_all, void, (, MPI_Request *request), (, request))
+AT_OFFSET(iread_at_all, void, (, MPI_Request *request), (, request))
+OF_FILE(iread_shared, void, (, MPIO_Request *request), (, request))
+OF_FILE(iwrite, const void, (, MPIO_Request *request), (, request))
+AT_OFFSET(iwrite_at, const void, (, MPIO_Request *request), (, request))
+OF_FILE(iwrite_all, const void, (, MPI_Request *request), (, request))
+AT_OFFSET(iwrite_at_all, const void, (, MPI_Request *request), (, request))
+OF_FILE(iwrite_shared, const void, (, MPIO_Request *request), (, request))
 ONCE(File_sync, (MPI_File fh), (fh))
-COUNTED(File_read_all_begin, (MPI_File fh, void *buf, COUNT count, MPI_Datatype datatype), (fh, buf, count, datatype))
-COUNTED(File_read_at_all_begin, (MPI_File fh, MPI_Offset offset, void *buf, COUNT count, MPI_Datatype datatype), (fh,
-     offset, buf, count, datatype))
-COUNTED(File_read_ordered_begin, (MPI_File fh, void *buf, COUNT count, MPI_Datatype datatype), (fh, buf, count, datatype))
-COUNTED(File_write_all_begin, (MPI_File fh, const void *buf, COUNT count, MPI_Datatype datatype), (fh, buf, count,
-     datatype))
-COUNTED(File_write_at_all_begin, (MPI_File fh, MPI_Offset offset, const void *buf, COUNT count, MPI_Datatype datatype), (fh,
-     offset, buf, count, datatype))
-COUNTED(File_write_ordered_begin, (MPI_File fh, const void *buf, COUNT count, MPI_Datatype datatype), (fh, buf, count,
-     datatype))
+OF_FILE(read_all_begin, void, (), ())
+AT_OFFSET(read_at_all_begin, void, (), ())
+OF_FILE(read_ordered_begin, void, (), ())
+OF_FILE(write_all_begin, const void, (), ())
+AT_OFFSET(write_at_all_begin, const void, (), ())
+OF_FILE(write_ordered_begin, const void, (), ())
+#undef OF_FILE
+#undef AT_OFFSET
 ONCE(Comm_spawn, (const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm
      *intercomm, int array_of_errcodes[]), (command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes))
 ONCE(Comm_spawn_multiple, (int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[],
@@ -118,67 +88,10 @@ ONCE(Psend_init, (const void *buf, int partitions, MPI_Count count, MPI_Datatype
 ONCE(Precv_init, (void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
      MPI_Info info, MPI_Request *request), (buf, partitions, count, datatype, dest, tag, comm, info, request))
 ONCE(Barrier_init, (MPI_Comm comm, MPI_Info info, MPI_Request *request), (comm, info, request))
-COUNTED(Bcast_init, (void *buffer, COUNT count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request
-     *request), (buffer, count, datatype, root, comm, info, request))
-COUNTED(Gather_init, (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT recvcount,
-     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request), (sendbuf, sendcount, sendtype,
-     recvbuf, recvcount, recvtype, root, comm, info, request))
-COUNTED(Gatherv_init, (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, const COUNT recvcounts[],
-     const DISPLACEMENT displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-     (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request))
-COUNTED(Scatter_init, (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT recvcount,
-     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request), (sendbuf, sendcount, sendtype,
-     recvbuf, recvcount, recvtype, root, comm, info, request))
-COUNTED(Scatterv_init, (const void *sendbuf, const COUNT sendcounts[], const DISPLACEMENT displs[], MPI_Datatype sendtype,
-     void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-     (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request))
-COUNTED(Allgather_init, (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT recvcount,
-     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request), (sendbuf, sendcount, sendtype, recvbuf,
-     recvcount, recvtype, comm, info, request))
-COUNTED(Allgatherv_init, (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, const COUNT
-     recvcounts[], const DISPLACEMENT displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-     (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request))
-COUNTED(Alltoall_init, (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT recvcount,
-     MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request), (sendbuf, sendcount, sendtype, recvbuf,
-     recvcount, recvtype, comm, info, request))
-COUNTED(Alltoallv_init, (const void *sendbuf, const COUNT sendcounts[], const DISPLACEMENT sdispls[], MPI_Datatype sendtype,
-     void *recvbuf, const COUNT recvcounts[], const DISPLACEMENT rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info
-     info, MPI_Request *request), (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-     info, request))
-COUNTED(Alltoallw_init, (const void *sendbuf, const COUNT sendcounts[], const DISPLACEMENT sdispls[], const MPI_Datatype
-     sendtypes[], void *recvbuf, const COUNT recvcounts[], const DISPLACEMENT rdispls[], const MPI_Datatype recvtypes[],
-     MPI_Comm comm, MPI_Info info, MPI_Request *request), (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts,
-     rdispls, recvtypes, comm, info, request))
-COUNTED(Reduce_init, (const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm
-     comm, MPI_Info info, MPI_Request *request), (sendbuf, recvbuf, count, datatype, op, root, comm, info, request))
-COUNTED(Allreduce_init, (const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-     MPI_Info info, MPI_Request *request), (sendbuf, recvbuf, count, datatype, op, comm, info, request))
-COUNTED(Reduce_scatter_init, (const void *sendbuf, void *recvbuf, const COUNT recvcounts[], MPI_Datatype datatype, MPI_Op
-     op, MPI_Comm comm, MPI_Info info, MPI_Request *request), (sendbuf, recvbuf, recvcounts, datatype, op, comm, info,
-     request))
-COUNTED(Reduce_scatter_block_init, (const void *sendbuf, void *recvbuf, COUNT recvcount, MPI_Datatype datatype, MPI_Op op,
-     MPI_Comm comm, MPI_Info info, MPI_Request *request), (sendbuf, recvbuf, recvcount, datatype, op, comm, info, request))
-COUNTED(Scan_init, (const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-     MPI_Info info, MPI_Request *request), (sendbuf, recvbuf, count, datatype, op, comm, info, request))
-COUNTED(Exscan_init, (const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-     MPI_Info info, MPI_Request *request), (sendbuf, recvbuf, count, datatype, op, comm, info, request))
-COUNTED(Neighbor_allgather_init, (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT
-     recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request), (sendbuf, sendcount, sendtype,
-     recvbuf, recvcount, recvtype, comm, info, request))
-COUNTED(Neighbor_allgatherv_init, (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, const COUNT
-     recvcounts[], const DISPLACEMENT displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request),
-     (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request))
-COUNTED(Neighbor_alltoall_init, (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT
-     recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request), (sendbuf, sendcount, sendtype,
-     recvbuf, recvcount, recvtype, comm, info, request))
-COUNTED(Neighbor_alltoallv_init, (const void *sendbuf, const COUNT sendcounts[], const DISPLACEMENT sdispls[], MPI_Datatype
-     sendtype, void *recvbuf, const COUNT recvcounts[], const DISPLACEMENT rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
-     MPI_Info info, MPI_Request *request), (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
-     comm, info, request))
-COUNTED(Neighbor_alltoallw_init, (const void *sendbuf, const COUNT sendcounts[], const MPI_Aint sdispls[], const
-     MPI_Datatype sendtypes[], void *recvbuf, const COUNT recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype
-     recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request), (sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-     recvcounts, rdispls, recvtypes, comm, info, request))
+#define COLLECTIVE(NAME, INAME, PARAMETERS, ARGUMENTS, SHAPED) \
+    COUNTED(NAME##_init, (BARE PARAMETERS, MPI_Info info, MPI_Request *request), (BARE ARGUMENTS, info, request))
+#include "collectives.h"
+#undef COLLECTIVE
 #endif
 #undef COUNT
 #undef DISPLACEMENT
