@@ -59,6 +59,12 @@ void pl_buffers_destroy(void *data)
     free(set);
 }
 
+void pl_first_buffers_destroy(void *data)
+{
+    pl_buffers_destroy(*(pl_buffers **)data);
+    free(data);
+}
+
 pl_buffers *pl_data_buffers(const pl_case *c) { return c->data; }
 pl_buffers *pl_first_buffers(const pl_case *c) { return *(pl_buffers **)c->data; }
 

@@ -90,9 +90,7 @@ static void add(pl_group *g, pl_case c, bool is_limit, size_t passes, int number
 {
     if (g->count == g->room) {
         g->room = g->room ? 2 * g->room : 32;
-        g->m = realloc(g->m, (size_t)g->room * sizeof *g->m);
-        if (!g->m)
-            pl_fail("no memory for the list of cases");
+        g->m = pl_grow(g->m, (size_t)g->room * sizeof *g->m, "the list of cases");
     }
     pl_measurement *m = &g->m[g->count++];
     *m = (pl_measurement){.c = c, .is_limit = is_limit, .group = number, .samples = options->samples,

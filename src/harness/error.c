@@ -31,6 +31,14 @@ _Noreturn void pl_no_memory(const pl_case *c)
     pl_fail("no memory for %s with %zu elements: choose a smaller size", c->kernel->name, c->n);
 }
 
+void *pl_grow(void *old, size_t bytes, const char *what)
+{
+    void *p = realloc(old, bytes);
+    if (!p)
+        pl_fail("no memory for %s (%zu bytes)", what, bytes);
+    return p;
+}
+
 void *pl_allocate(size_t bytes, const char *what)
 {
     void *p = calloc(1, bytes ? bytes : 1);

@@ -1,4 +1,5 @@
 /* The command line: what is wrong with an option, or with two of them together, is one line that says how to fix it. */
+#include <assert.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,7 @@ static void names_of(const pl_kernel *kernel, char *text, size_t length)
 
 static void add_variant(pl_variants *list, const pl_variant *v)
 {
-    list->value = realloc(list->value, (size_t)(list->count + 1) * sizeof *list->value);
-    if (!list->value)
-        pl_fail("no memory for the list of variants");
+    list->value = pl_grow(list->value, (size_t)(list->count + 1) * sizeof *list->value, "the list of variants");
     list->value[list->count++] = v;
 }
 
@@ -312,8 +311,10 @@ pl_options pl_parse(int argc, char **argv, const pl_kernel *kernel)
         default:
             if (c >= STRING)
                 o.strings[c - STRING] = optarg;
-            else
+            else {
+                assert(kernel->parameters);     /* they have made it known */
                 parse_parameter(&kernel->parameters[c - PARAMETER], optarg, &o.parameters[c - PARAMETER]);
+            }
         }
     if (optind < argc)
         pl_fail("%s: not an option: --help lists them all", argv[optind]);

@@ -143,14 +143,8 @@ pl_page_report pl_look_at_pages(const void *p, size_t bytes)
 
 size_t pl_memory_available(void)
 {
-    FILE *f = fopen("/proc/meminfo", "r");
-    char line[256];
-    size_t kib = 0;
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "MemAvailable: %zu kB", &kib) == 1)
-            break;
-    if (f)
-        fclose(f);
+    char text[64];
+    const size_t kib = pl_field_of("/proc/meminfo", "MemAvailable", text, sizeof text) ? strtoul(text, NULL, 10) : 0;
     const size_t available = kib ? kib * 1024 : SIZE_MAX;
     const double left = pl_memory_left("");
     return left < (double)available ? (size_t)left : available;

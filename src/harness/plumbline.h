@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PL_LINE = 64, PL_MAX_ARRAYS = 4, PL_MAX_BUFFERS = 16, PL_MAX_PARAMETERS = 8, PL_MAX_STRINGS = 4 };
+enum { PL_LINE = 64, PL_MAX_ARRAYS = 4, PL_MAX_BUFFERS = 16, PL_MAX_PARAMETERS = 8, PL_MAX_STRINGS = 4, PL_MAX_FACTS = 64 };
 
 typedef enum { PL_PARINIT, PL_NOINIT } pl_init;     /* who touches the pages first: every thread its part, or thread 0 */
 /* Arrays of just the length needed, at pages of their own; of a fixed maximum length; each from malloc, or from the ALLOCATE of the
@@ -179,7 +179,7 @@ struct pl_kernel {
     void (*destroy)(void *data);
     bool sizes_by_turns;                                    /* its sizes are measured by turns: one group, all of their data at once */
     void (*prepare)(const pl_case *);                       /* untimed, before every pass, which is then timed on its own */
-    const pl_fact *(*facts)(const pl_case *);               /* ends with a NULL name; stands among the record's options */
+    void (*facts)(const pl_case *, pl_fact *);              /* at most PL_MAX_FACTS; they stand among the record's options */
     bool from_zero;                                         /* a size of 0 is a case, too: an empty message */
     bool in_pairs;                                          /* its processes work in pairs (pl_partner): an even number is needed */
     double (*communication)(const pl_case *);               /* seconds that this process has spent in communication since the last
@@ -267,11 +267,13 @@ bool pl_buffers_guards_intact(const pl_buffers *);
 void pl_buffers_destroy(void *);
 pl_buffers *pl_data_buffers(const pl_case *);   /* of a kernel whose data are buffers */
 pl_buffers *pl_first_buffers(const pl_case *);  /* of one whose data begin with a pointer to them, which may be NULL */
+void pl_first_buffers_destroy(void *data);      /* of such: the buffers, which are there, and the data themselves */
 
 /* One line on standard error that says what is wrong and how to fix it; then exit 2. */
 _Noreturn void pl_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void pl_tell_wrong(const char *why);     /* before it, of results that cannot be right: a record, so that no other run makes up for them */
 void *pl_allocate(size_t bytes, const char *what);     /* zeroed; fails if there is none */
+void *pl_grow(void *old, size_t bytes, const char *what);   /* realloc(); fails if there is none */
 _Noreturn void pl_no_memory(const pl_case *);           /* for the data of this case */
 
 void pl_barrier(void);     /* in run(): barrier of the threads that work */
@@ -295,6 +297,7 @@ double pl_now(void);    /* seconds, monotonic */
 
 const char *pl_is_virtual(void);        /* yes, no, not known */
 size_t pl_huge_page(void);              /* bytes of a transparent one: 2 MiB with base pages of 4 KiB; on Arm 32 with 16, 512 with 64 */
+bool pl_field_of(const char *path, const char *name, char *value, size_t length);   /* of a file's first line "name : value" */
 size_t pl_memory_available(void);       /* bytes that may be used, cgroup limit regarded */
 
 /* core.c: without counters, on the core that calls; NaN where the instruction set is not known. */

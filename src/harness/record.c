@@ -89,7 +89,10 @@ static void write_parameters(FILE *f, const pl_case *c)
         fprintf(f, ", \"%s\": ", c->kernel->strings[i].name);
         pl_write_text(f, c->text[i]);
     }
-    for (const pl_fact *fact = c->kernel->facts ? c->kernel->facts(c) : NULL; fact && fact->name; fact++) {
+    pl_fact found[PL_MAX_FACTS + 1] = {{0}};
+    if (c->kernel->facts)
+        c->kernel->facts(c, found);
+    for (const pl_fact *fact = found; fact->name; fact++) {
         fprintf(f, ", \"%s\": ", fact->name);
         if (fact->text)
             pl_write_text(f, fact->text);

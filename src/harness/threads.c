@@ -187,9 +187,7 @@ pl_cpus pl_openmp_places(void)
         return all;
     for (int place = 0; place < omp_get_num_places(); place++) {
         const int count = omp_get_place_num_procs(place);
-        all.cpu = realloc(all.cpu, (size_t)(all.count + count) * sizeof *all.cpu);
-        if (!all.cpu)
-            pl_fail("no memory for the list of CPUs");
+        all.cpu = pl_grow(all.cpu, (size_t)(all.count + count) * sizeof *all.cpu, "the list of CPUs");
         omp_get_place_proc_ids(place, all.cpu + all.count);
         all.count += count;
     }

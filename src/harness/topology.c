@@ -18,7 +18,7 @@ bool pl_read_line(const char *path, char *line, size_t length)
     const bool read = fgets(line, (int)length, f) != NULL;
     fclose(f);
     if (read)
-        line[strcspn(line, "\n")] = 0;
+        *strchrnul(line, '\n') = 0;
     return read;
 }
 
@@ -32,7 +32,7 @@ bool pl_field_of(const char *path, const char *name, char *value, size_t length)
         if (!strncmp(line, name, strlen(name)) && strchr(line, ':')) {
             const char *p = strchr(line, ':') + 1;
             snprintf(value, length, "%s", p + strspn(p, " \t"));
-            value[strcspn(value, "\n")] = 0;
+            *strchrnul(value, '\n') = 0;
             found = true;
         }
     if (f)
@@ -45,7 +45,7 @@ static bool next_range(const char **at, long *first, long *last)
 {
     const char *text = *at;
     char *end;
-    if (!isdigit((unsigned char)*text))
+    if (!isdigit((unsigned char)*text))     /* NOLINT(clang-analyzer-security.ArrayBound): strtol() ends within the text, whoever wrote it */
         return false;
     *first = *last = strtol(text, &end, 10);
     if (*end == '-') {
@@ -62,11 +62,8 @@ static bool next_range(const char **at, long *first, long *last)
 
 static void append(pl_cpus *list, int cpu)
 {
-    if (list->count >= 16 ? !(list->count & (list->count - 1)) : !list->cpu) {  /* full: room for 16, 32, 64, ... */
-        list->cpu = realloc(list->cpu, (list->count ? 2 * (size_t)list->count : 16) * sizeof *list->cpu);
-        if (!list->cpu)
-            pl_fail("no memory for a list of CPUs");
-    }
+    if (list->count >= 16 ? !(list->count & (list->count - 1)) : !list->cpu)    /* full: room for 16, 32, 64, ... */
+        list->cpu = pl_grow(list->cpu, (list->count ? 2 * (size_t)list->count : 16) * sizeof *list->cpu, "a list of CPUs");
     list->cpu[list->count++] = cpu;
 }
 

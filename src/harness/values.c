@@ -65,17 +65,13 @@ char *pl_next_item(const char *option, char **rest)
 
 void pl_add_size(pl_sizes *list, size_t value)
 {
-    list->value = realloc(list->value, (size_t)(list->count + 1) * sizeof *list->value);
-    if (!list->value)
-        pl_fail("no memory for a list of sizes");
+    list->value = pl_grow(list->value, (size_t)(list->count + 1) * sizeof *list->value, "a list of sizes");
     list->value[list->count++] = value;
 }
 
 void pl_add_number(pl_numbers *list, int value)
 {
-    list->value = realloc(list->value, (size_t)(list->count + 1) * sizeof *list->value);
-    if (!list->value)
-        pl_fail("no memory for a list of numbers");
+    list->value = pl_grow(list->value, (size_t)(list->count + 1) * sizeof *list->value, "a list of numbers");
     list->value[list->count++] = value;
 }
 

@@ -41,9 +41,8 @@ static void *create(const pl_case *c)
 static void destroy(void *data)
 {
     concurrent_data *d = data;
-    pl_buffers_destroy(d->array);
     free(d->sums);
-    free(d);
+    pl_first_buffers_destroy(d);
 }
 
 static void touch(const pl_case *c, int thread, int threads)

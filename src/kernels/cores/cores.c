@@ -72,8 +72,7 @@ static void destroy(void *data)
     void *const parts[] = {d->relay, d->epoch, d->seconds, d->answered, d->silent, d->one, d->all, d->turn};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         free(parts[i]);
-    pl_buffers_destroy(d->buffers);
-    free(d);
+    pl_first_buffers_destroy(d);
 }
 
 static void touch(const pl_case *c, int thread, int threads) { memset(((cores_data *)c->data)->relay[thread], 0, APART); }
@@ -92,12 +91,10 @@ static pl_work work(const pl_case *c)
     return (pl_work){.load_bytes = PL_LINE * 2.0 * (double)(1 + BATCHES * c->n) * pairs, .source = "the lines that change cores"};
 }
 
-static const pl_fact *facts(const pl_case *c)
+static void facts(const pl_case *c, pl_fact *found)
 {
-    static pl_fact found[3];
     found[0] = (pl_fact){"virtual", pl_is_virtual(), 0};
     found[1] = (pl_fact){"rounds", NULL, pl_tournament_rounds(c->threads)};
-    return found;
 }
 
 /* --- verification ------------------------------------------------------------------------------------------------ */

@@ -147,8 +147,7 @@ static void destroy(void *old)
         for (int k = 0; k < 2; k++)
             if (d->files[i][k].open)
                 files_close(&d->files[i][k].file);
-    pl_buffers_destroy(d->arrays);
-    free(d);
+    pl_first_buffers_destroy(d);
 }
 
 static void touch(const pl_case *c, int thread, int threads)
@@ -332,29 +331,25 @@ static pl_work work(const pl_case *c)
                      .source = "payload: 8 bytes per element to or from the file; not a model of memory traffic"};
 }
 
-static const pl_fact *facts(const pl_case *c)
+static void facts(const pl_case *c, pl_fact *found)
 {
-    static pl_fact found[8];
     static char text[64];
     const data *d = c->data;
     const fileio_mode m = mode_of(c);
     const slot *const s = &d->files[m.layout][reads(c)];
     const double resident = d->resident[c->variant - variants][c->parameters[OPERATION]], free_bytes = files_room(&folder);
     size_t shape[3];
-    int count = 0;
     fileio_shape(c->n, shape);
     snprintf(text, sizeof text, "%zux%zux%zu", shape[0], shape[1], shape[2]);
-    found[count++] = (pl_fact){.name = "path", .text = folder.path};
-    found[count++] = (pl_fact){.name = "file_system", .text = folder.type};
-    found[count++] = (pl_fact){.name = "kept", .text = kept[s->file.kept]};
-    found[count++] = (pl_fact){.name = "shape", .text = text};
-    found[count++] = (pl_fact){.name = "file_bytes", .number = (double)length_of(&s->file)};
+    *found++ = (pl_fact){.name = "path", .text = folder.path};
+    *found++ = (pl_fact){.name = "file_system", .text = folder.type};
+    *found++ = (pl_fact){.name = "kept", .text = kept[s->file.kept]};
+    *found++ = (pl_fact){.name = "shape", .text = text};
+    *found++ = (pl_fact){.name = "file_bytes", .number = (double)length_of(&s->file)};
     if (isfinite(free_bytes))
-        found[count++] = (pl_fact){.name = "free_bytes", .number = free_bytes};
+        *found++ = (pl_fact){.name = "free_bytes", .number = free_bytes};
     if (reads(c) && resident >= 0)
-        found[count++] = (pl_fact){.name = "resident", .number = resident};
-    found[count] = (pl_fact){0};
-    return found;
+        *found++ = (pl_fact){.name = "resident", .number = resident};
 }
 
 static const pl_kernel fileio = {

@@ -168,16 +168,9 @@ static char *expanded(const char *text, const char *option)
 /* The number by which the kernel knows the mount of an open file; -1 where it does not say. */
 static long mount_of(int descriptor)
 {
-    char line[256];
-    long mount = -1;
-    snprintf(line, sizeof line, "/proc/self/fdinfo/%d", descriptor);
-    FILE *const info = fopen(line, "r");
-    while (info && fgets(line, sizeof line, info))
-        if (sscanf(line, "mnt_id: %ld", &mount) == 1)
-            break;
-    if (info)
-        fclose(info);
-    return mount;
+    char path[64], mount[32];
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", descriptor);
+    return pl_field_of(path, "mnt_id", mount, sizeof mount) ? strtol(mount, NULL, 10) : -1;
 }
 
 /* The numbers that statfs() gives do not tell ext4 from ext3, nor one FUSE file system from another: the list of mounts

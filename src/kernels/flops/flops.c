@@ -123,12 +123,12 @@ static double verify(const pl_case *c)
     return worst;
 }
 
-static const pl_fact *facts(const pl_case *c)
+static void facts(const pl_case *c, pl_fact *found)
 {
-    static pl_fact found[3];
+    if (!is_dgemm(c))
+        return;
     found[0] = (pl_fact){.name = "library", .text = dgemm_library()};
     found[1] = (pl_fact){.name = "calls_at_once", .number = dgemm_calls_at_once(c)};
-    return is_dgemm(c) ? found : found + 2;
 }
 
 static const pl_kernel flops = {

@@ -108,10 +108,8 @@ static void *create(const pl_case *c)
 
 static void destroy(void *data)
 {
-    set *s = data;
-    pl_buffers_destroy(s->buffers);
-    free(s->member);
-    free(s);
+    free(((set *)data)->member);
+    pl_first_buffers_destroy(data);
 }
 
 static double *array(const pl_case *c, int which) { return ((const set *)c->data)->buffers->at[which]; }

@@ -26,7 +26,7 @@ static size_t footprint(const pl_case *c)
 {
     const gather_pattern *p = gather_pattern_of(c);
     return sizeof(double) * (p->read + p->written + dense_elements(p, (size_t)c->threads)) +
-           sizeof(int32_t) * (p->indices + (p->inner ? p->length : 0));
+           sizeof(int32_t) * (p->indices + (has_inner(p) ? p->length : 0));
 }
 
 static void check(const pl_case *c)
@@ -83,11 +83,11 @@ static pl_work work(const pl_case *c)
 {
     const gather_data *s = c->data;
     const gather_pattern *p = s->p;
-    const double n = (double)(p->count * p->length), lists = p->inner ? 2 : 1;
+    const double n = (double)(p->count * p->length), lists = has_inner(p) ? 2 : 1;
     const size_t below = PL_LINE * gather_lines_below(c), rows = p->count / (size_t)c->threads;
     const size_t kept = dense_rows(p) < rows ? dense_rows(p) : rows;    /* of the dense array, by each thread */
     const bool dense_moves = has_dense(p) && (c->level == 1 || sizeof(double) * p->length * kept > below);
-    const bool lists_move = c->level == 1 || sizeof(int32_t) * (p->indices + (p->inner ? p->length : 0)) > below;
+    const bool lists_move = c->level == 1 || sizeof(int32_t) * (p->indices + (has_inner(p) ? p->length : 0)) > below;
     pl_work w = {.source = "model: the lines of the sparse arrays that are accessed, counted; again only after as many other "
                            "accesses as the cache below has lines; indices and dense rows where they are too large for that "
                            "cache; 8 bytes per element are moved (Spatter; gs 16)"};
@@ -105,15 +105,13 @@ static pl_work work(const pl_case *c)
     return w;
 }
 
-static const pl_fact *facts(const pl_case *c)
+static void facts(const pl_case *c, pl_fact *found)
 {
-    static pl_fact known[5];
     const gather_pattern *p = gather_pattern_of(c);
-    known[0] = (pl_fact){"name", p->name, 0};
-    known[1] = (pl_fact){"kernel", gather_kind_names[p->kind], 0};
-    known[2] = (pl_fact){"length", NULL, (double)p->length};
-    known[3] = (pl_fact){"count", NULL, (double)p->count};
-    return known;
+    found[0] = (pl_fact){"name", p->name, 0};
+    found[1] = (pl_fact){"kernel", gather_kind_names[p->kind], 0};
+    found[2] = (pl_fact){"length", NULL, (double)p->length};
+    found[3] = (pl_fact){"count", NULL, (double)p->count};
 }
 
 static const pl_kernel patterns = {

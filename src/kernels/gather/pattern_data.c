@@ -67,7 +67,7 @@ void *gather_data_create(const pl_case *c)
     const size_t bytes[BUFFERS] = {
         [READ] = sizeof(double) * p->read, [WRITTEN] = sizeof(double) * p->written,
         [DENSE] = sizeof(double) * dense_elements(p, (size_t)c->threads),
-        [INDEX] = sizeof(int32_t) * p->indices, [INNER] = sizeof(int32_t) * (p->inner ? p->length : 0)};
+        [INDEX] = sizeof(int32_t) * p->indices, [INNER] = sizeof(int32_t) * (has_inner(p) ? p->length : 0)};
     s->buffers = pl_buffers_create(c, BUFFERS, bytes, NULL);
     s->order = order_of(c, p);
     s->block = block_of(s);
@@ -76,10 +76,8 @@ void *gather_data_create(const pl_case *c)
 
 void gather_data_destroy(void *data)
 {
-    gather_data *s = data;
-    pl_buffers_destroy(s->buffers);
-    free(s->order);
-    free(s);
+    free(((gather_data *)data)->order);
+    pl_first_buffers_destroy(data);
 }
 
 int32_t gather_listed(const gather_data *s, int which, size_t j)
@@ -108,7 +106,7 @@ void gather_data_touch(const pl_case *c, int thread, int threads)
             memset(dense(c, t), 0, sizeof(double) * dense_stride(p));
     for (size_t j = 0; thread == 0 && j < p->indices; j++)
         list(c, INDEX)[j] = gather_listed(s, INDEX, j);
-    for (size_t j = 0; thread == 0 && p->inner && j < p->length; j++)
+    for (size_t j = 0; thread == 0 && has_inner(p) && j < p->length; j++)
         list(c, INNER)[j] = gather_listed(s, INNER, j);
 }
 
@@ -125,7 +123,7 @@ void gather_run_rows(const pl_case *c, const gather_rows *r, int thread)
 {
     const gather_pattern *p = ((const gather_data *)c->data)->p;
     gather_loop *const loop = gather_loop_of(c->variant, p->kind);
-    const int32_t *const inner = p->inner ? list(c, INNER) : NULL;
+    const int32_t *const inner = has_inner(p) ? list(c, INNER) : NULL;
     if (p->kind == GS)
         loop(r, array(c, WRITTEN), array(c, READ), list(c, INDEX), inner);
     else if (writes_dense(p))

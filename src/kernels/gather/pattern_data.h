@@ -14,6 +14,9 @@ static inline bool writes_dense(const gather_pattern *p) { return p->kind == GAT
 
 static inline bool is_multi(const gather_pattern *p) { return p->kind == MULTIGATHER || p->kind == MULTISCATTER; }
 
+/* It has a second list. */
+static inline bool has_inner(const gather_pattern *p) { return p->kind == GS || is_multi(p); }
+
 /* Where the j-th index of the pattern leads in the array that the kernel is named after, in the first row. */
 static inline size_t leads_to(const gather_pattern *p, size_t j)
 {

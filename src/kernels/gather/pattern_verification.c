@@ -42,7 +42,7 @@ static bool inputs_are_intact(const pl_case *c)
     bool intact = true;
     for (size_t j = 0; j < p->indices; j++)
         intact &= list(c, INDEX)[j] == gather_listed(s, INDEX, j);
-    for (size_t j = 0; p->inner && j < p->length; j++)
+    for (size_t j = 0; has_inner(p) && j < p->length; j++)
         intact &= list(c, INNER)[j] == gather_listed(s, INNER, j);
     for (size_t k = 0; k < p->read; k++)
         intact &= array(c, READ)[k] == pl_value(k);
@@ -94,7 +94,7 @@ static double verify_overwritten(const pl_case *c, gather_rows r)
         const size_t rows = pl_least(last - r.first, most);
         r.last = r.first + rows;
         memset(x, 0xFF, elements * sizeof *x);
-        gather_loop_of(c->variant, p->kind)(&r, x + GUARD, array(c, READ), list(c, INDEX), p->inner ? list(c, INNER) : NULL);
+        gather_loop_of(c->variant, p->kind)(&r, x + GUARD, array(c, READ), list(c, INDEX), has_inner(p) ? list(c, INNER) : NULL);
         worst = pl_worse(worst, error_of_rows(c, &r, x + GUARD, rows));
         if (count_numbers(x, elements) != rows * r.length)
             worst = pl_worse(worst, INFINITY);
@@ -157,7 +157,7 @@ static bool reads_what_is_overwritten(const pl_case *c)
     const size_t read = apart * r.last, stored = p->written ? step * (r.last - 1) + extent(p, stored_at) : r.wrap * r.length;
     double *const from = map(read), *const to = map(stored);
     bool all = true;
-    gather_loop_of(c->variant, p->kind)(&r, to, from, list(c, INDEX), p->inner ? list(c, INNER) : NULL);
+    gather_loop_of(c->variant, p->kind)(&r, to, from, list(c, INDEX), has_inner(p) ? list(c, INNER) : NULL);
     for (size_t i = 0; i < r.last; i++)
         for (size_t j = 0; j < r.length; j += 1 + r.length / ROWS)
             all &= was_accessed(from + apart * i + (p->read ? leads_to(p, s->order[j]) : j));
@@ -208,7 +208,7 @@ static double verify_stored_apart(const pl_case *c)
     double *const to = map(apart * r.last), *const rows = map(r.last * r.length), worst = 0;
     for (size_t k = 0; k < r.last * r.length; k++)
         rows[k] = pl_value(k);
-    gather_loop_of(c->variant, p->kind)(&r, to, p->read ? array(c, READ) : rows, list(c, INDEX), p->inner ? list(c, INNER) : NULL);
+    gather_loop_of(c->variant, p->kind)(&r, to, p->read ? array(c, READ) : rows, list(c, INDEX), has_inner(p) ? list(c, INNER) : NULL);
     for (size_t i = 0; i < r.last; i++)
         for (size_t j = r.length; j-- > 0;) {
             double *const x = to + apart * i + stored_at(p, s->order[j]);

@@ -160,9 +160,7 @@ const gather_patterns *gather_read_patterns(const char *file)
             text[--length] = 0;
         if (strlen(text) != (size_t)length)
             pl_fail("%s, line %d: holds a byte 0: this is no text file", file, all.count + 1);
-        all.pattern = realloc(all.pattern, (size_t)(all.count + 1) * sizeof *all.pattern);
-        if (!all.pattern)
-            pl_fail("no memory for the patterns of %s", file);
+        all.pattern = pl_grow(all.pattern, (size_t)(all.count + 1) * sizeof *all.pattern, "the patterns");
         all.pattern[all.count] = read_line(file, all.count + 1, text);
         all.count++;
     }

@@ -102,13 +102,6 @@ static void *create(const pl_case *c)
     return a;
 }
 
-static void destroy(void *data)
-{
-    arrays *a = data;
-    pl_buffers_destroy(a->memory);
-    free(a);
-}
-
 static size_t inner(const pl_case *c) { return c->n > 2 ? c->n - 2 : 0; }
 
 /* The interior points that a thread computes, column by column: columns alone may be too few for many threads. */
@@ -159,11 +152,9 @@ static void run(const pl_case *c, const pl_plan *p)
 }
 
 /* For the record: where the variants differ. */
-static const pl_fact *facts(const pl_case *c)
+static void facts(const pl_case *c, pl_fact *found)
 {
-    static pl_fact found[2] = {{.name = "leading-dimension"}};
-    found[0].number = (double)layout_of(c).ld;
-    return found;
+    found[0] = (pl_fact){"leading-dimension", NULL, (double)layout_of(c).ld};
 }
 
 /* --- model ----------------------------------------------------------------------------------------------------- */
@@ -263,7 +254,7 @@ static double verify(const pl_case *c)
 static const pl_kernel ninepoint = {
     .name = "ninepoint", .title = "Finite differences with two nine-point stencils", .variants = variants, .check = check,
     .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work,
-    .verify = verify, .poison = poison, .buffers = pl_first_buffers, .destroy = destroy, .facts = facts,
+    .verify = verify, .poison = poison, .buffers = pl_first_buffers, .destroy = pl_first_buffers_destroy, .facts = facts,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &ninepoint); }

@@ -145,10 +145,8 @@ static void *create(const pl_case *c)
 
 static void destroy(void *data)
 {
-    product *p = data;
-    spmv_leave(p->source);
-    pl_buffers_destroy(p->buffers);
-    free(p);
+    spmv_leave(((product *)data)->source);
+    pl_first_buffers_destroy(data);
 }
 
 /* Work before a piece, in nonzeros: a row is worth two, 24 bytes of pointer and result. */

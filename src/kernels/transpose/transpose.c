@@ -195,18 +195,14 @@ static size_t block_of(const pl_case *c)
     return block;
 }
 
-static const pl_fact *facts(const pl_case *c)
+static void facts(const pl_case *c, pl_fact *found)
 {
-    static pl_fact found[3];
-    int count = 0;
     if (goes(c, STRIPS))
-        found[count++] = (pl_fact){"block", NULL, (double)block_of(c)};
+        *found++ = (pl_fact){"block", NULL, (double)block_of(c)};
 #ifdef PL_OPENBLAS
     if (goes(c, LIBRARY))
-        found[count++] = (pl_fact){"library", openblas_get_config(), 0};
+        *found++ = (pl_fact){"library", openblas_get_config(), 0};
 #endif
-    found[count] = (pl_fact){0};
-    return found;
 }
 
 /* --- the work -------------------------------------------------------------------------------------------------- */

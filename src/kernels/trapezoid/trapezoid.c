@@ -75,14 +75,12 @@ static pl_work work(const pl_case *c)
                      .source = "no data: operations counted by running the same source with operations that count"};
 }
 
-static const pl_fact *facts(const pl_case *c)
+static void facts(const pl_case *c, pl_fact *found)
 {
-    static pl_fact found[4];
     const trapezoid_operations *done = count(c);
     found[0] = (pl_fact){.name = "adds", .number = (double)done->adds};
     found[1] = (pl_fact){.name = "multiplies", .number = (double)done->multiplies};
     found[2] = (pl_fact){.name = "divides", .number = (double)done->divides};
-    return found;
 }
 
 static void poison(const pl_case *c) { pl_results_poison(c->data); }

@@ -95,8 +95,7 @@ static void destroy(void *data)
     pattern_data *d = data;
     forget_steps(d);
     free(d->ends.request);
-    pl_buffers_destroy(d->buffers);
-    free(d);
+    pl_first_buffers_destroy(d);
 }
 
 static void touch(const pl_case *c, int thread, int threads)
@@ -190,13 +189,11 @@ static pl_work work(const pl_case *c)
                      .source = "the messages that a node sends, or the target of an incast gets"};
 }
 
-static const pl_fact *facts(const pl_case *c)
+static void facts(const pl_case *c, pl_fact *found)
 {
-    static pl_fact found[3];
     const traffic_job job = job_of(c);
     found[0] = (pl_fact){"messages", NULL, (double)repeats_of(c) * traffic_messages(pattern_of(c), &job) * traffic_rounds(pattern_of(c), &job)};
     found[1] = (pl_fact){"outstanding", NULL, slots_of(c)};
-    return found;
 }
 
 /* --- verification ---------------------------------------------------------------------------------------------- */

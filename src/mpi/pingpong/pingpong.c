@@ -2,7 +2,6 @@
  * exchange messages with those of the second half, all pairs at once. */
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "exchanges.h"
@@ -47,13 +46,6 @@ static void *create(const pl_case *c)
 
 static pingpong_ends *ends_of(const pl_case *c) { return &((pair_data *)c->data)->ends; }
 
-static void destroy(void *data)
-{
-    pair_data *d = data;
-    pl_buffers_destroy(d->buffers);
-    free(d);
-}
-
 static void touch(const pl_case *c, int thread, int threads)
 {
     if (thread == 0) {
@@ -83,11 +75,9 @@ static pl_work work(const pl_case *c)
     return (pl_work){.load_bytes = (double)messages(c) * (double)c->n, .source = "the messages of one pair, both ways"};
 }
 
-static const pl_fact *facts(const pl_case *c)
+static void facts(const pl_case *c, pl_fact *found)
 {
-    static pl_fact found[2];
     found[0] = (pl_fact){"messages", NULL, messages(c)};
-    return found;
 }
 
 /* --- verification ---------------------------------------------------------------------------------------------- */
@@ -130,7 +120,7 @@ static double verify(const pl_case *c)
 static const pl_kernel pingpong = {
     .name = "pingpong", .title = "messages to and fro between two processes, --size is their bytes", .variants = variants,
     .parameters = parameters, .check = check, .footprint = footprint, .create = create, .touch = touch, .plan = plan,
-    .run = run, .work = work, .verify = verify, .poison = poison, .buffers = pl_first_buffers, .destroy = destroy, .facts = facts,
+    .run = run, .work = work, .verify = verify, .poison = poison, .buffers = pl_first_buffers, .destroy = pl_first_buffers_destroy, .facts = facts,
     .from_zero = true, .in_pairs = true,
 };
 

@@ -141,24 +141,13 @@ static const char *library(void)
     return text;
 }
 
-static void read_allowed_cpus(char *text)
-{
-    char line[HOST + 32];
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "Cpus_allowed_list: %255s", text) == 1)
-            break;
-    if (f)
-        fclose(f);
-}
-
 /* The host's own name: SLURMD_NODENAME is the first node's on all of them where a launcher hands on its variables (MPICH's and
  * Intel MPI's Hydra do). */
 static void gather_places(void)
 {
     process_place own = {.pid = getpid()};
     gethostname(own.host, sizeof own.host - 1);
-    read_allowed_cpus(own.cpus);
+    (void)pl_field_of("/proc/self/status", "Cpus_allowed_list", own.cpus, sizeof own.cpus);
     if (pl_processes.rank == 0)
         place = pl_allocate((size_t)pl_processes.ranks * sizeof *place, "the places of the processes");
     MPI_Gather(&own, sizeof own, MPI_BYTE, place, sizeof own, MPI_BYTE, 0, MPI_COMM_WORLD);

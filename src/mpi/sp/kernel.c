@@ -160,10 +160,9 @@ static double verify(const pl_case *c)
 static double tolerance(const pl_case *c) { return data_of(c)->solver ? sp_residual_bound(data_of(c)->solver) : INFINITY; }
 
 /* Of a step, the mean of the ranks; lengths are those of the messages of row segments, of all ranks. */
-static const pl_fact *facts(const pl_case *c)
+static void facts(const pl_case *c, pl_fact *found)
 {
     static char grid[48];
-    static pl_fact found[7];
     const app_result *const r = &data_of(c)->step;
     const int *const ranks = data_of(c)->solver->chosen.ranks;
     snprintf(grid, sizeof grid, "%dx%dx%d", ranks[0], ranks[1], ranks[2]);
@@ -173,7 +172,6 @@ static const pl_fact *facts(const pl_case *c)
     found[3] = (pl_fact){"message_shortest", NULL, r->shortest};
     found[4] = (pl_fact){"message_longest", NULL, r->longest};
     found[5] = (pl_fact){"flops_declared", NULL, r->flops * working_of(c)};
-    return found;
 }
 
 static const pl_kernel sp_kernel = {
