@@ -223,23 +223,17 @@ def test_healthy_machines_have_no_findings(shape, seen):
         assert cores.of_median(found) is None or cores.of_median(found) > 0.9
 
 
-def test_hardware_threads_that_the_topology_names_are_no_finding():
+def test_hardware_threads_that_the_topology_names_are_no_finding_and_kinds_are_ordered_by_what_is_shared():
     processor = machine(caches=2, threads=2)
     cpus = topology.cpu_order(processor, smt=True)
     found = measured(processor, true_ns(processor, cpus), cpus)
     assert [name for name, _ in found.kinds()] == ['core', 'L3', 'socket'] and len(found.boundaries) == 2
     left = clocks(found, left=0.5)
     assert cores.findings(found, left) == [] and cores.of_topology(found, left) == 1
-
-
-def test_kinds_are_ordered_by_what_the_machine_shares():
-    '''Several NUMA nodes below one last-level cache: a node is nearer than the cache.'''
+    # Several NUMA nodes below one last-level cache: a node is nearer than the cache.
     processor = machine(of_cache=8, numa=2)
     assert topology.nearest_shared(processor, [0, 1, 4])[0] == ['core', 'L2', 'numa', 'L3', 'socket', 'node']
     assert topology.nearest_shared(processor, [0, 1, 4])[1] == [[-1, 2, 3], [2, -1, 3], [3, 3, -1]]
-
-
-def test_a_second_level_cache_of_several_cores_may_be_as_slow_as_the_last_one():
     processor = machine(of_cache=8)
     processor['topology']['caches'][1]['cpusets'] = [hex(0xF), hex(0xF0)]
     cpus = range(8)
@@ -302,7 +296,7 @@ def test_one_slow_core_is_the_only_finding(shape):
     assert 0.55 < cores.of_median(found) < 0.72 and cores.of_topology(found) == 1
 
 
-def test_a_core_of_low_clock():
+def test_a_core_of_low_clock_and_that_of_all_over_one():
     found = healthy(of_cache=8)
     speeds = clocks(found, all_of_them=np.where(np.arange(8) == 3, 1800, 3000))
     assert names(cores.findings(found, speeds)) == [cores.LOW_CLOCK] and 'CPU 3 has 0.60' in str(cores.findings(found, speeds)[0])

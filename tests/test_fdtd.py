@@ -31,9 +31,6 @@ def test_the_size_of_the_source_is_right(programs):
     found = programs.measured('fdtd', '--variants', 'all', '--size', 129, '--init', 'noinit', '--pages', 'base', *QUICK)
     assert all(r['valid'] for r in found.measurements)
     assert {r['working_set'] for r in found.measurements} == {6 * 4 * 129 * 129 * 128}
-
-
-def test_a_compiler_that_distributes_has_all_loops(programs):
     names = {f'{loop}{told}' for loop in (*C_LOOPS, 'distributed') for told in ('', '_restrict')}
     runnable = programs.runnable('fdtd')
     assert {'fused', 'fused_restrict', 'fused_prefetch', 'split2', 'split2_restrict', 'split3', 'split3_restrict'} <= runnable
@@ -71,7 +68,7 @@ def passes(programs, tmp_path_factory):
     return [line.split() for line in lines], folder
 
 
-def test_loops_agree_bit_for_bit_after_many_passes(passes):
+def test_loops_agree_bit_for_bit_with_numpy_and_after_many_passes(passes):
     sums = {}
     for variant, count, checksum, _, _ in passes[0]:
         sums.setdefault(int(count), {})[variant] = checksum
@@ -79,14 +76,8 @@ def test_loops_agree_bit_for_bit_after_many_passes(passes):
     for found in sums.values():
         assert len(found) >= 6 and len(set(found.values())) == 1
     assert len({next(iter(found.values())) for found in sums.values()}) == 4
-
-
-def test_no_number_of_passes_makes_denormals_or_infinities(passes):
-    '''They would take longer than the numbers of a real field, or the same whatever the loop.'''
+    # They would take longer than the numbers of a real field, or the same whatever the loop.
     assert all(0.01 < float(least) <= float(largest) < 1e4 for _, _, _, least, largest in passes[0])
-
-
-def test_one_pass_against_numpy(passes):
     n = 37
     before, after = np.fromfile(passes[1] / 'fields', dtype=np.float32).reshape(2, 6, n - 1, n, n)
     for expected, found in zip([*updated(before[:3], before[3:]), *before[3:]], after):
@@ -105,18 +96,15 @@ def test_bad_input_is_refused(programs, options, reason):
 
 # --- model and flags -------------------------------------------------------------------------------------------------
 
-def test_work_of_a_pass(programs):
+def test_work_and_traffic_of_a_pass(programs):
     '''n = 5: 2 x 2 x 2 points of 18 flops, 15 loads, 3 stores.'''
     for record in programs.measured('fdtd', '--variants', 'all', '--size', 5, *QUICK).measurements:
         assert (record['flops'], record['bytes']) == (8 * 18, 8 * 18 * 4)
         assert record['traffic'] == record['bytes'] or record['level'] != 'L1'
     for record in programs.measured('fdtd', '--size', '1,2,3', *QUICK).measurements:
         assert (record['flops'], record['bytes'], record['traffic']) == (0, 0, 0)
-
-
-def test_traffic_of_a_pass(programs):
-    '''Rows of 129 floats, that is of 516 bytes: 126 x 126 of each of EX, EY, EZ read and written; of HX one plane more, of
-    HY one row more in each plane, of HZ both; for each further thread the plane before its first.'''
+    # Rows of 129 floats, that is of 516 bytes: 126 x 126 of each of EX, EY, EZ read and written; of HX one plane more, of
+    # HY one row more in each plane, of HZ both; for each further thread the plane before its first.
     rows = 2 * 3 * 126 * 126 + 127 * 126 + 126 * 127 + (126 * 127 + 126)
     for threads in THREADS:
         record, = programs.measured('fdtd', '--size', 129, '--threads', threads, *QUICK).measurements
@@ -175,7 +163,7 @@ def case(measuring, tmp_path_factory):
     return found['plumbline']
 
 
-def test_the_check_measures_every_loop_at_both_sizes(case, programs):
+def test_the_check_measures_every_loop_at_both_sizes_and_says_why(case, programs):
     loops = programs.runnable('fdtd')
     names = {metric['name'] for metric in case['metrics']}
     splits = {name for name in loops if 'fused' not in name}
@@ -186,9 +174,6 @@ def test_the_check_measures_every_loop_at_both_sizes(case, programs):
     judged = {metric['name'] for metric in case['metrics'] if metric['reference']}
     assert {'of_limit.fused_restrict.memory', 'of_limit.split3_restrict.memory'} <= judged
     assert not any('.as_written.' in name or name == 'of_limit.fused.memory' for name in judged)
-
-
-def test_the_check_says_why(case):
     whys = [note for note in case['notes'] if re.match('(source|memory) size: ', note)]
     assert len(whys) == 2
     for note in whys:
@@ -208,9 +193,6 @@ def test_a_figure_for_each_thread_count(case):
     assert sum(text.startswith('limit ') for text in texts) == 1        # of the larger size only
     kernels = [r for r in case['records'] if r['role'] == 'kernel' and r['size'] == 129]
     assert drawing.gigabytes(np.median(kernels[0]['traffic'] / np.array(kernels[0]['seconds']) * 1e-9)) in texts
-
-
-def test_loops_that_are_not_in_the_build_are_said_to_be_missing(case):
     missing = {skipped['metric'] for skipped in case.get('skipped', ())}
     measured = {metric['name'] for metric in case['metrics']}
     names = [f'{name}.{size}' for size in ('source', 'memory') for name in ('flops.fortran_split2', 'split_over_fused.split2.fortran')]

@@ -389,7 +389,7 @@ def test_it_ends_in_time_where_nobody_reads_what_it_says(tmp_path):
     file = written(tmp_path, {'environment.BIG': {'is': '', 'severity': 'note'}, 'kernel.release': {'is': '1.0', 'severity': 'drain'}})
     reader, writer = os.pipe()
     try:
-        process = subprocess.Popen([file, '--json', '--seconds', '4'], env={'BIG': 'x' * 100_000}, stdout=writer)
+        process = subprocess.Popen([file, '--json', '--seconds', '2'], env={'BIG': 'x' * 100_000}, stdout=writer)
         assert process.wait(30) == 2        # what it has found is not forgotten
     finally:
         os.close(reader)

@@ -23,13 +23,10 @@ FEW = ('--size', '0,1000', *QUICK)
 
 # --- families and environments ------------------------------------------------------------------------------------
 
-def test_settings_are_filled_and_added():
+def test_settings_are_filled_and_added_by_every_family():
     bind = Settings(['--cpu-list', '{cpus}'], {'PIN': '{cpus}'}).filled(cpus='0,2')
     assert bind == Settings(['--cpu-list', '0,2'], {'PIN': '0,2'})
     assert bind + Settings(['-v'], {'X': '1'}) == Settings(['--cpu-list', '0,2', '-v'], {'PIN': '0,2', 'X': '1'})
-
-
-def test_every_family_says_how_it_starts_binds_and_travels():
     for family in families.families().values():
         assert '{ranks}' in ' '.join(family.start.options)
         bound = ' '.join([*family.bind.options, *family.bind.env.values()])
@@ -48,14 +45,11 @@ class Environment:
         self.features, self.extras = features, extras
 
 
-def test_an_environment_names_its_mpi():
+def test_an_environment_names_its_mpi_and_a_relative_says_what_differs():
     assert families.family_of(Environment('mpi', 'mpich')).title == 'MPICH'
     for features in (['mpi'], ['mpi', 'mpich', 'openmpi']):
         with pytest.raises(PlumblineError, match='gnu-x has the feature .* exactly one of openmpi, mpich, impi'):
             families.family_of(Environment(*features))
-
-
-def test_a_relative_says_what_differs():
     found = families.family_of(Environment('mpi', 'mpich', mpi={
         'title': 'Cray MPICH', 'transports': {'tcp': {'env': {'MPICH_NO_LOCAL': '1'}}}, 'bind': {'options': ['--cpus', '{cpus}']}}))
     mpich = families.families()['mpich']
@@ -115,17 +109,14 @@ def test_obituary(mpi, said, told):
     assert families.obituary(families.families()[mpi].deaths(said, processes)) == told
 
 
-def test_unknown_signal_is_a_number():
-    assert families.name_of(100) == 'signal 100'
-
-
 # --- which way the messages went ----------------------------------------------------------------------------------------
 
-def test_bytes_between_two_looks_count():
+def test_bytes_between_two_looks_count_and_an_unknown_signal_is_a_number():
     text = 'plumbline: loopback bytes 100\nplumbline: loopback bytes of IMB 7\nplumbline: loopback bytes 350\n'
     assert loopback.crossed(text) == 250
     assert loopback.crossed(text, ' of IMB') is None
     assert loopback.look() != loopback.look(' of IMB')
+    assert families.name_of(100) == 'signal 100'
 
 
 @pytest.mark.parametrize('transport, moved, crossed, wrong, unproved', [

@@ -60,9 +60,6 @@ def test_two_threads_of_one_core_are_told(programs):
 def test_a_thread_alone_hands_nothing_over(programs):
     record, = programs.measured('triad', *QUICK).measurements
     assert set(probes.features(record)) == {'clock', 'additions_per_cycle'}
-
-
-def test_probes_can_be_left_out(programs):
     record, = programs.measured('triad', *QUICK, '--probes', 'off').measurements
     assert 'probes' not in record and probes.features(record) == {}
 
@@ -81,9 +78,6 @@ def test_probes_of_another_number_of_samples_are_refused(programs):
     assert '"after": [' in text
     with pytest.raises(PlumblineError, match='probes.*10 samples'):
         records.parse(text.replace('"additions_per_cycle": {"before": [', '"additions_per_cycle": {"before": [1.5, '))
-
-
-def test_null_is_not_known():
     record = {'probes': {'core_to_core': {'before': [[1e-7, 2e-7], None], 'after': [[1e-7, None], [3e-7, 4e-7]]},
                          'clock': {'before': [None, None], 'after': [None, None]}, 'seconds': 0.1}}
     found = probes.features(record)

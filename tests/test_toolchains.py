@@ -313,22 +313,16 @@ def test_noise_is_not_shouted_as_loss(slow, fast, text):
     assert f"slow is slower in {int('<b>' in text)} of 1." in caption
 
 
-def test_only_what_ran_on_the_same_host_is_compared():
+def test_only_what_ran_on_the_same_host_is_compared_compilers_and_mpis_apart_and_many_rows_are_cut():
     assert not list(environments.figures([compared('gnu', row('x', 1)), compared('llvm', row('x', 2), host='n2')]))
     assert not list(environments.figures([compared('gnu', row('x', 1))]))
     _, _, drawn = only([compared(name, row('x', 1), host=host) for name in ('gnu', 'llvm') for host in ('n1', 'n2')])
     assert list(drawn.y) == ['triad_memory all x p n1', 'triad_memory all x p n2']
-
-
-def test_compilers_and_mpis_are_compared_apart_and_missing_ones_stay_empty():
     mpis = [compared(f'gnu-{mpi}', row('x', 1), check='pingpong') for mpi in ('openmpi', 'mpich')]
     third = [compared(name, row('y', 1)) for name in ('gnu', 'intel')]
     found = list(environments.figures([*mpis, compared('gnu', row('x', 1)), compared('llvm', row('x', 1)), *third]))
     assert [title for title, _, _ in found] == ['Bandwidth of gnu-openmpi, gnu-mpich, compared', 'Bandwidth of gnu, llvm, intel, compared']
     assert list(found[1][2].data[0].text) == [['1', '1', ''], ['1', '', '1']]
-
-
-def test_many_rows_are_cut_and_that_is_said():
     many = [row(f'v{i}', 100 - i) for i in range(60)]
     _, caption, drawn = only([compared('gnu', *many), compared('llvm', *(row(f'v{i}', 100) for i in range(60)))])
     assert len(drawn.y) == environments.MOST_ROWS and drawn.y[0].endswith(' v59')
