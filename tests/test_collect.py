@@ -122,6 +122,17 @@ def test_what_the_verdicts_explain_needs_no_other_reason(measured):
     assert collect()[0]['status'] == 1
 
 
+@pytest.mark.parametrize('ruling, status', [('PASS', None), ('FAIL', 1)])
+def test_a_node_whose_session_was_broken_off_is_missing_unless_it_failed(measured, ruling, status):
+    folder, collect = measured
+    (folder / node.ENDED).write_text('1\n')
+    cases = [made_report.case(plumbline=made_report.result(made_report.metric(verdict=ruling))),
+             made_report.case('Test', result='abort', fail_phase='run', fail_reason='aborted due to ForceExitError')]
+    made_report.write_report(folder / node.REPORT, cases)
+    found, why = collect()
+    assert (found and found['status'], why.startswith('BROKEN OFF by SIGTERM')) == (status, status is None)
+
+
 def swept(folder, without=(), operations=('write', 'write_fsync')):
     '''A sweep of eight nodes on disk; those ``without`` could not measure the last operation.'''
     work = state.create(folder, PLAN | {'nodes': {f'n{number}': 'h' for number in range(1, 9)}}, 'job')
