@@ -34,7 +34,7 @@ def report(
     link: Annotated[str | None, typer.Option(help='with --notify: where people find the page; default: its path')] = None,
 ):
     '''Archive a run, print its verdicts, write its report; exit 1 for a FAIL or a lasting loss, 2 if
-    nothing was measured, 3 if a test could not be judged.'''
+    nothing was measured or the session was broken off, 3 if a test could not be judged.'''
     from plumbline import report as pages
     from plumbline.analysis import history
     from plumbline.references import others
