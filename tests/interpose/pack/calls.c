@@ -285,17 +285,6 @@ static void sendrecv(void)
     CHECK(is_straight(a, other, ALL, 0));
     MPI_Sendrecv_replace(a, 1, transposed, rank ? MPI_PROC_NULL : 1, 1, rank ? 0 : MPI_PROC_NULL, 1, MPI_COMM_WORLD, &status);
     CHECK(is_straight(a, 1, ALL, 0) && count_of(&status) == (rank ? ALL : 0));
-#if MPI_VERSION >= 4    /* passed on: the requests are none of the library's */
-    MPI_Request request;
-    set(a, rank);
-    set(b, -1);
-    MPI_Isendrecv(a, 1, transposed, other, 2, b, 1, transposed, other, 2, MPI_COMM_WORLD, &request);
-    MPI_Wait(&request, &status);
-    CHECK(is_straight(b, other, ALL, 0) && items_of(&status) == 1);
-    MPI_Isendrecv_replace(a, 1, transposed, other, 3, other, 3, MPI_COMM_WORLD, &request);
-    MPI_Wait(&request, &status);
-    CHECK(is_straight(a, other, ALL, 0) && items_of(&status) == 1);
-#endif
 }
 
 /* --- completion of several ----------------------------------------------------------------------------------------- */
