@@ -3,10 +3,12 @@
 import ast
 import inspect
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -48,11 +50,15 @@ def test_spaces_and_indentation_of_c_are_those_of_clang_format(tmp_path):
     assert c_layout.changes([wrong]) == {wrong: 'enum { A, B };\nint f(int *x)\n{\n    return x[A] +\n           x[B];\n}\n'}
 
 
+#: Of the analyzer, of each function: with its own number, 225,000, it takes 137 s of CPU instead of 51 s, and has found one more place of 21.
+NODES = ('-Xclang', '-analyzer-config', '-Xclang', 'max-nodes=30000')
+
+
 @pytest.mark.native
 def test_clang_tidy_finds_what_is_wrong_and_nothing_else(tmp_path):
-    '''Every file once; without clang's static analyzer, which takes minutes (CONTRIBUTING.rst).'''
+    '''Every file once, on all CPUs; the static analyzer looks at a part of the ways through a long function (CONTRIBUTING.rst).'''
     needs('cmake', 'gcc', 'gfortran')
-    (tmp_path / 'wrong.c').write_text('#include <string.h>\nvoid f(char *p) { memset(p, sizeof p, 0); }\n')
+    (tmp_path / 'wrong.c').write_text('#include <string.h>\nvoid f(char *p) { memset(p, sizeof p, 0); }\nint g(int *p) { return p ? 0 : *p; }\n')
     (tmp_path / 'omp.h').symlink_to(output_of('gcc', '-print-file-name=include/omp.h').strip())
     commands = {'wrong.c': {'directory': str(tmp_path), 'file': 'wrong.c', 'command': 'cc -c wrong.c'}}
     mpi = MPIS[any_mpi()]['cc']
@@ -60,11 +66,16 @@ def test_clang_tidy_finds_what_is_wrong_and_nothing_else(tmp_path):
         output_of('cmake', '-S', rfm.REPOSITORY / 'src' / part, '-B', tmp_path / 'of' / part, f'-DCMAKE_C_COMPILER={compiler}', '-DCMAKE_EXPORT_COMPILE_COMMANDS=ON')
         commands |= {entry['file']: entry for entry in json.loads((tmp_path / 'of' / part / 'compile_commands.json').read_text()) if entry['file'].endswith('.c')}
     (tmp_path / 'compile_commands.json').write_text(json.dumps(list(commands.values())))
-    included = [f'--extra-arg={word}' for word in (f'-I{tmp_path}', *output_of(mpi, '-show').split()) if word.startswith('-I')]
-    done = subprocess.run([Path(sys.executable).with_name('clang-tidy'), '--quiet', f'--config-file={rfm.REPOSITORY}/.clang-tidy', '--checks=-clang-analyzer-*',
-                           '-p', tmp_path, *included, *commands], cwd=tmp_path, text=True, capture_output=True)
-    found = [line for line in done.stdout.splitlines() if re.search(': (error|warning): ', line)]
-    assert len(commands) > 150 and len(found) == 1 and 'wrong.c:2:19: error: ' in found[0] and '[bugprone-suspicious-memset-usage' in found[0], done.stdout
+    included = [word for word in output_of(mpi, '-show').split() if word.startswith('-I')]
+    further = [f'--extra-arg={word}' for word in (f'-I{tmp_path}', *included, *NODES)]
+    command = [Path(sys.executable).with_name('clang-tidy'), '--quiet', f'--config-file={rfm.REPOSITORY}/.clang-tidy', '-p', tmp_path, *further]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        done = pool.map(lambda file: subprocess.run([*command, file], cwd=tmp_path, text=True, capture_output=True), commands)
+        said = ''.join(one.stdout + one.stderr * (one.returncode != 0) for one in done)
+    found = [line for line in said.splitlines() if re.search(': (error|warning): ', line)]
+    assert len(commands) > 150 and len(found) == 2, said
+    assert 'wrong.c:2:19: error: ' in found[0] and '[bugprone-suspicious-memset-usage' in found[0]
+    assert 'wrong.c:3:' in found[1] and '[clang-analyzer-core.NullDereference' in found[1]
 
 
 def test_no_line_of_c_is_longer_than_one_of_python():

@@ -1,5 +1,6 @@
 /* Records that survive a file system which is full, broken, gone or hung: a thread of their own writes them, and what cannot be written waits
  * in memory. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -125,9 +126,10 @@ void burn_series_open(const char *path, bool append, size_t keep)
     pthread_detach(writer);
 }
 
-/* The oldest that is not being written, nor half written. */
+/* The oldest that is not being written, nor half written, of two or more. */
 static void drop_oldest(void)
 {
+    assert(series.first && series.first->next);
     item **const at = series.busy || series.first->written ? &series.first->next : &series.first, *const gone = *at;
     *at = gone->next;
     series.bytes -= gone->length;

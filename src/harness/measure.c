@@ -60,13 +60,14 @@ static void timed_part(int thread, void *argument)
 /* Seconds from the first thread's start to the last thread's end, on the slowest process. */
 static double time_team(const pl_case *c, long passes, bool every_pass)
 {
-    double begin[c->threads], end[c->threads];
+    const int threads = c->threads;
+    double begin[threads], end[threads];
     timing t = {c, passes, every_pass, begin, end};
     pl_processes.barrier();
     if (c->variant->forks)
         return pl_processes.reduce_max(time_regions(c, passes));
-    pl_team(c->threads, timed_part, &t);
-    for (int i = 1; i < c->threads; i++) {
+    pl_team(threads, timed_part, &t);
+    for (int i = 1; i < threads; i++) {
         if (begin[i] < begin[0])
             begin[0] = begin[i];
         if (end[i] > end[0])

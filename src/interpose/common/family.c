@@ -36,7 +36,7 @@ static bool first_on_node(void)
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "plumbline-%d", (int)getppid());
     int s = socket(AF_UNIX, SOCK_STREAM, 0);
-    return bind(s, (struct sockaddr *)&name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0
+    return s < 0 || bind(s, (struct sockaddr *)&name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0
            || errno != EADDRINUSE;
 }
 

@@ -142,6 +142,7 @@ void md_list(md_system *s, const md_image *image, pl_range part, pl_range own, b
         if (half)
             divide(&to, (int64_t)i, own);
         else
+            /* NOLINTNEXTLINE(clang-analyzer-unix.cstring.UninitializedRead): look_along() has written all before rests */
             memcpy(to.mutual, to.rest, (size_t)to.rests * sizeof *to.rest);
         l->begin[i] = next;
         l->mutual[i] = to.mutuals;

@@ -104,19 +104,17 @@ static pl_work work(const pl_case *c)
     return w;
 }
 
-/* Bounds of a thread's part, its arrays, and what follows its part of Y, which no pass may write. */
+/* Bounds of a thread's part, its arrays, and how much of its part of Y a pass writes: not what follows. */
 typedef struct {
-    size_t n;
-    size_t begin;
-    double *x, *y, *behind;
+    size_t n, begin, length;
+    double *x, *y;
 } part_view;
 
 static part_view view(const pl_case *c, int thread)
 {
     const pl_range part = pl_part(c->n, thread, c->threads);
-    const size_t n = part.end - part.begin, length = moved(n, (size_t)c->parameters[STRIDED_STRIDE]);
-    double *const y = array(c, Y) + part.begin;
-    return (part_view){n, part.begin, array(c, X) + part.begin, y, length < n ? y + length : NULL};
+    const size_t n = part.end - part.begin;
+    return (part_view){n, part.begin, moved(n, (size_t)c->parameters[STRIDED_STRIDE]), array(c, X) + part.begin, array(c, Y) + part.begin};
 }
 
 static const double BEHIND = 0.5;      /* no loop writes it: all values are whole */
@@ -125,9 +123,11 @@ static void poison(const pl_case *c)
 {
     touch(c, 0, 1);
     memset(array(c, writes(c) ? X : Y), 0xFF, c->n * sizeof(double));       /* not a number */
-    for (int thread = 0; thread < c->threads; thread++)
-        if (view(c, thread).behind)
-            *view(c, thread).behind = BEHIND;
+    for (int thread = 0; thread < c->threads; thread++) {
+        const part_view v = view(c, thread);
+        if (v.length < v.n)
+            v.y[v.length] = BEHIND;
+    }
 }
 
 /* Through X in the order of its index, which is not that of the loop; where an element stands in Y is computed. */
@@ -135,7 +135,7 @@ static double verify_part(const pl_case *c, int thread)
 {
     const part_view v = view(c, thread);
     const size_t k = (size_t)c->parameters[STRIDED_STRIDE], runs = strided_runs(k);
-    double worst = v.behind && *v.behind != BEHIND ? INFINITY : 0;
+    double worst = v.length < v.n && v.y[v.length] != BEHIND ? INFINITY : 0;
     size_t row = 0, offset = 0;     /* i / k, i % k */
     for (size_t i = 0; i < v.n; i++) {
         if (offset % STRIDED_LINE == 0 && offset / STRIDED_LINE < runs) {

@@ -1,6 +1,7 @@
 #include "app.h"
 #include "matrix.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -225,6 +226,7 @@ static void fill(const cg_size *size, const cg_vectors *v, const users *u, cg_bl
     for (size_t row = 0; row < b->rows; row++) {
         const size_t count = add_up(size, v, u, b, row, place, found);
         grow(b, &room, total + count + 1);
+        assert(b->at && b->value);      /* one more than there are, even of none */
         for (size_t k = 0; k < count; k++, total++) {
             b->at[total] = found[k].column;
             b->value[total] = found[k].value;
