@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 import subprocess
+import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -100,6 +101,12 @@ def test_a_sweep_that_fails_is_told_and_run_the_next_time(tmp_path, no_cluster, 
     with pytest.raises(PlumblineError, match='a node is missing'):
         sweeps.run(tmp_path, 10, 0, tell=told.append)
     assert told[-1] == '2 of 5: null 7: a node is missing'
+
+
+def test_the_cluster_is_found_without_a_change_of_the_path():
+    code = ('import sys; before = [*sys.path]; from plumbline.bench.common import virtual_cluster\n'
+            'assert virtual_cluster().__name__ == "Cluster" and sys.path == before')
+    subprocess.run([sys.executable, '-I', '-c', code], check=True)
 
 
 def test_without_a_clone_there_is_no_cluster(tmp_path, monkeypatch):
