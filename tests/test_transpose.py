@@ -129,7 +129,7 @@ def test_a_power_of_two_that_the_cache_below_may_hold_is_left_out(l2, powers):
     sizes, skipped = {'L1': 2**14, 'L2': 3 * 2**15, 'L3': 3 * l2, 'memory': 2**28}, []
     processor = {'topology': {'cores': ['0x1'], 'numa_nodes': ['0x1'], 'sockets': ['0x1'], 'caches': caches}}
     case = SimpleNamespace(working_sets=lambda _: (sizes, {}), current_partition=SimpleNamespace(processor=processor), cpus=[0], memory_bytes=2**28,
-                           skip_metric=lambda *told: skipped.append(told))
+                           skip_metric=lambda *told, **_: skipped.append(told))
     check = runpy.run_path(str(rfm.REPOSITORY / 'checks/memory/transpose_sizes.py'))['transpose_sizes']
     assert dict(check.powers(case)) == powers
     del sizes['L2']     # one that cannot be isolated holds matrices, too
