@@ -12,7 +12,7 @@ from plumbline.errors import PlumblineError
 from plumbline.model import baselines, metrics, probes, processor
 from plumbline.model.result import Process
 from plumbline.references import Reference, recording
-from plumbline.rfm import evaluation, judging
+from plumbline.rfm import evaluation, in_force
 
 METAL = {'virtual': 'no'}
 ADDITIONS = {'additions_per_cycle': {'before': [3.9] * 9, 'after': [3.9] * 9}}
@@ -24,7 +24,7 @@ def ruling(share, baseline, machine=METAL, unjudged=None, beside=ADDITIONS):
     record = {'state': {}, 'set_aside': 0, 'rounds': list(range(9)), 'probes': beside}
     metric = baselines.of_baseline('made', baseline, baseline.value * share ** baseline.better * np.linspace(0.999, 1.001, 9), record, 'zen4',
                                    machine, unjudged)
-    known, = judging._by_baselines({metric.name: [evaluation.Case(metric)]}).values()
+    known, = in_force._by_baselines({metric.name: [evaluation.Case(metric)]}).values()
     return evaluation.judged(evaluation.choose([evaluation.Case(metric)], known))
 
 

@@ -1,6 +1,5 @@
 '''Proposed references: which sessions and nodes they are of, their bounds, what they would say of these sessions, what is written.'''
 
-import functools
 import math
 import re
 import types
@@ -19,7 +18,7 @@ from plumbline.model import good_state, prediction, registry, uncertainty, verdi
 from plumbline.model.metrics import Metric
 from plumbline.model.result import Result
 from plumbline.references import bounds, proposal
-from plumbline.rfm import evaluation, judging
+from plumbline.rfm import evaluation, in_force
 from plumbline.store import archive, archive_rows
 
 #: As ``references record`` wrote them, and one by hand.
@@ -536,8 +535,7 @@ def test_another_working_set_of_a_cache_is_another_metric(tmp_path):
         found = {'latency.L3.huge': [evaluation.Case(Metric('latency', 'L3.huge', np.full(10, 0.01), record=measurement(working_set=size)))],
                  'growth.L3.huge': [evaluation.Case(Metric('growth', 'L3.huge', np.full(10, 4.0)))]}
         check = types.SimpleNamespace(plumbline=Result(), level=None)
-        check._without = functools.partial(judging.Judging._without, check)
-        assert set(judging.Judging._of_the_same_sets(check, known, found)) == left
+        assert set(in_force._of_the_same_sets(check, known, found)) == left
         told = [(one.reason, one.referenced) for one in check.plumbline.skipped or ()]
         assert told == [('they are of another working set: of 1.5 MiB, and 1 MiB was swept through', sorted(known))] * (size == small)
 

@@ -14,14 +14,12 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import PerformanceError, ReframeSyntaxError, SanityError
 from reframe.core.runtime import runtime
-from reframe.utility import ScopedDict
 
 from plumbline import references
 from plumbline.errors import PlumblineError, WrongResult, in_one_line
-from plumbline.model import baselines, contention, parameters, processor, records, registry, result, verdict
-from plumbline.model.quantity import several, size
+from plumbline.model import baselines, parameters, processor, registry, result, verdict
 from plumbline.model.safe_text import masked
-from plumbline.rfm import evaluation
+from plumbline.rfm import evaluation, in_force
 from plumbline.rfm.node import OnNode
 from plumbline.rfm.variables import TheResult
 from plumbline.settings import ROOT
@@ -279,9 +277,7 @@ class Judging(OnNode):
             except WrongResult as error:
                 self.remember_wrong(str(error))
                 raise
-            known = _by_baselines(found) | self._of_the_same_test(known)
-            known |= self._own_references()
-        known = self._of_the_same_sets(self._of_the_same_team(known, found), found)
+            known = in_force.in_force(self, known, found)
         self.lost = self._recorded_but_not(known, set(found))
         chosen = {name: evaluation.choose(cases, known.get(name)) for name, cases in found.items()}
         if widths := evaluation.widths_of_references(chosen.values()):
@@ -325,52 +321,6 @@ class Judging(OnNode):
         '''The name of the node that was measured, as the archive has it; None where there were several.'''
         nodes = self.nodes_of_job() or [self.plumbline.of_machine.get('hostname')]
         return nodes[0] if len(nodes) == 1 else None
-
-    def _own_references(self):
-        '''What the check says itself for this partition (``reference``): it goes before the files.'''
-        found: dict[str, references.Known] = {}
-        try:
-            own_ones = self.reference.scope(self.current_partition.fullname) if isinstance(self.reference, ScopedDict) else self.reference[self]
-        except KeyError:        # its own $index has nothing for this test
-            return found
-        for name, own in own_ones.items():
-            ticket, own = (own.message, own.data) if hasattr(own, 'message') else (None, own)       # ReFrame's xfail()
-            expected = registry.find(name.partition('.')[0]).unit
-            *leaf, unit = own if len(own) == 4 else (*own, None)
-            if unit != expected:
-                raise PlumblineError(f"the reference of {name} in the check is in {unit or 'no unit'}: it is in {expected}")
-            found[name] = references.Known('the check', [references.Reference(tuple(leaf), known_issue=ticket)])
-        return found
-
-    def _of_the_same_test(self, known):
-        '''What is known of the metrics, without recorded references where the command line gave variables of the test (``-P``).'''
-        variables = parameters.varied(parameters.of_display_name(self.display_name)[1])
-        others = [name for name, one in known.items() if variables and one.file not in baselines.SHIPPED]
-        return self._without(known, others, f"they are of the test without -P {', '.join(variables)}")
-
-    def _of_the_same_team(self, known, found):
-        '''What is known of the metrics, without references of another number of threads: ``all`` are as many as a quota lets run.'''
-        team = contention.team(self.plumbline.contention or ())
-        others = {name: numbers for name, one in known.items() if name in found and (numbers := one.references[0].threads)
-                  and team not in (0, *numbers)}
-        numbers = ', '.join(map(str, sorted({number for of_one in others.values() for number in of_one})))
-        return self._without(known, others, f"they are of {several(numbers, 'thread')}, and {team} ran")
-
-    def _of_the_same_sets(self, known, found):
-        '''The same, without references of caches that are of another working set: what is ours of a virtual machine's caches may have become less.'''
-        described = ((one.metric.metric, one.metric.subject, one.metric.record) for one, *_ in found.values())
-        now = dict(zip(found, records.sets_in_caches(described, getattr(self, 'level', None))))
-        fitting = {name: one.of_set(now.get(name)) for name, one in known.items()}
-        others = [name for name, one in fitting.items() if one is None]
-        sets = sorted({f'of {size(known[name].references[0].working_set)}, and {size(now[name])} was swept through' for name in others})
-        known = {name: one or known[name] for name, one in fitting.items()}
-        return self._without(known, others, f"they are of another working set: {'; '.join(sets)}")
-
-    def _without(self, known, others, why):
-        '''What is known of the metrics, of some only what holds on any machine; that is said.'''
-        if others:
-            self.plumbline.skip(result.Skipped('against its references', why, referenced=sorted(others)))
-        return {name: of_it for name, one in known.items() if (of_it := one.beneath if name in others else one)}
 
     def _recorded_but_not(self, known, found):
         '''Metrics that this system once measured, and of which the check does not say why they are
@@ -422,9 +372,3 @@ def _is_retried():
 def _as_reframe_judges(metric):
     low, high = verdict.bounds(metric.reference or (0.0, None, None))
     return metric.verdict == (verdict.PASS if low <= metric.value <= high else verdict.FAIL)
-
-
-def _by_baselines(found):
-    '''Name -> :class:`references.Known` of the metrics that a shipped baseline predicts.'''
-    return {name: references.Known(baselines.PATH.name, [references.Reference(cases[0].metric.baseline)])
-            for name, cases in found.items() if cases[0].metric.baseline}
