@@ -115,7 +115,8 @@ def compare(
     *before, after = [sides.load(source, archive_root) for source in sessions or sides.last(archive_root, last, system)]
     others = [comparing.compare(before, sides.load(source, archive_root)) for source in again or ()]
     found = comparing.confirmed(comparing.compare(before, after), others)
-    comparison.render(found, console := grid.terminal())
+    console = grid.terminal()
+    comparison.render(found, console)
     if output:
         from plumbline.report import save_file, upgrade_page
         console.print(f'page: {save_file(upgrade_page.page(found), output)}', soft_wrap=True, highlight=False, markup=False)
@@ -134,7 +135,8 @@ def systems(
     from plumbline.comparison import sides, systems as beside
     from plumbline.report import grid, systems as tables
     found = beside.compare(sides.by_system(sessions, archive_root))
-    tables.render(found, console := grid.terminal())
+    console = grid.terminal()
+    tables.render(found, console)
     if output:
         from plumbline import atomic
         console.print(f'values: {atomic.write(output, found.frame().write_csv())}', soft_wrap=True, highlight=False, markup=False)

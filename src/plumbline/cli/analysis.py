@@ -22,7 +22,8 @@ def variance(names: Annotated[str, typer.Option('-n', '--name', help='only tests
     from plumbline.report import grid, save_file, variance as reports
     samples = archived.read(archive_root, system, last, names, metric)
     found = {key: analyse(measured) for key, measured in samples.metrics.items()}
-    reports.render(samples, found, console := grid.terminal())
+    console = grid.terminal()
+    reports.render(samples, found, console)
     if output:
         console.print(f'page: {save_file(reports.page(samples, found), output)}', soft_wrap=True, highlight=False, markup=False)
 
@@ -44,7 +45,8 @@ def history(metric: Annotated[str, typer.Argument(help='metrics whose name match
         where = ''.join(f' {text}' for text in (node, environment) if text)
         raise PlumblineError(f'{archive_root}: no such metric in the sessions of {found.system}{where}; see the names with plumbline report')
     known = courses, prior = archived.courses(found)
-    reports.render(found, courses, prior, bool(metric or names), console := grid.terminal())
+    console = grid.terminal()
+    reports.render(found, courses, prior, bool(metric or names), console)
     losses = [] if metric or names else reports.losses(archive_root, found, known=known)
     for loss in losses:
         console.print(str(loss), style='bold red', highlight=False, markup=False)
