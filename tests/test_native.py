@@ -70,6 +70,7 @@ def test_every_way_to_lay_out_and_run_is_right(build, options):
         if f'--{name}' in given:
             stated = {str(record['options'][name]) for record in found}
             assert stated == set(given[f'--{name}'].split(','))
+    assert {record.get('private_lines', False) for record in found} == {given.get('--sync') != 'pass'}    # a barrier's line goes from thread to thread
 
 
 def test_what_runs_by_name_only_is_right(build):

@@ -88,6 +88,34 @@ def test_a_slow_fabric_is_a_loss_where_no_hypervisor_moves_cores(virtual, severa
     assert met.several is several and [len(record['seconds']) for record in met.within(met.choices[0])] == [10 if several else 20]
 
 
+def caches(l2):
+    return {'virtual': 'yes', 'caches': [{'level': level, 'size': None, 'line': 64, 'shared_cpus': cpus} for level, cpus in ((1, [0]), (2, l2))]}
+
+
+@pytest.mark.parametrize('changed, l2, several', [
+    ({'level': 'L1'}, [0], False), ({'level': 'L2'}, [0], False), ({'level': 'L2'}, [0, 1], True), ({'level': 'L2'}, [], True), ({'level': 'L3'}, [0], True),
+    ({'level': 'memory'}, [0], True), ({'level': 'L1', 'private_lines': False}, [0], True)])
+def test_no_distance_of_cores_is_a_state_where_no_line_goes_from_one_to_another(changed, l2, several):
+    record = in_states([NEAR] * 10 + [FAR] * 10, **{'private_lines': True, **changed})
+    met = states.find([record], caches(l2))
+    assert met.several is several and [len(one['seconds']) for one in met.within(met.choices[0])] == [10 if several else 20]
+    judged = evaluation.evaluate(Check(record, record | {'variant': 'nt'}), states.find([record, record | {'variant': 'nt'}], caches(l2)))
+    assert {name: len(cases) for name, cases in judged.items()} == dict.fromkeys(judged, 2 if several else 1)
+
+
+def test_two_threads_on_one_core_are_a_state_of_such_a_sample_too_and_the_same_as_beside_it():
+    sharing = {side: [1.0] * 15 + [1.96] * 8 for side in ('before', 'after')}
+    def taken(latencies, **changed):
+        record = in_states(latencies, **changed)
+        return record | {'probes': record['probes'] | {'core_sharing': sharing}}
+    latencies = [NEAR] * 6 + [FAR] * 9 + [NEAR] * 8
+    records = [taken(latencies), taken(latencies, level='L1', private_lines=True, group=1)]
+    met = states.find(records, caches([0]))
+    seen = [[(record['state'], len(record['seconds'])) for record in met.within(choice)] for choice in met.choices]
+    apart, together = {'core_sharing': 1.0}, {'core_sharing': 1.96}
+    assert seen == [[(at(FAR) | apart, 9), (apart, 15)], [(at(NEAR) | together, 8), (together, 8)], [(at(NEAR) | apart, 6), (apart, 15)]]
+
+
 @pytest.mark.parametrize('a, b, expected', [({'core_to_core.0': FAR}, {'core_to_core.0': 1.2 * FAR}, True),
                                             ({'core_to_core.0': FAR}, {'core_to_core.0': NEAR}, False), ({}, {'core_to_core.0': NEAR}, True)])
 def test_states_of_two_sessions(a, b, expected):
@@ -200,7 +228,7 @@ def test_two_threads_of_one_core_are_a_state_though_their_latency_is_no_gap_away
     for record, factor in ((apart, 1.0), (together, 1.96)):
         record['probes']['core_sharing'] = {side: [factor] * 10 for side in ('before', 'after')}
     found = states.find([apart, together])
-    one, other = found.centres[2, 1]
+    one, other = found.centres[2, 1, True]
     assert states.text(one) == 'core-to-core 32.9 ns' and states.text(other) == 'core-to-core 32.9 ns, two threads on one core'
     assert not states.same(one, other) and states.same(one, {'core_to_core.0': 36e-9})      # recorded before this was asked
 

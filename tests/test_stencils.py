@@ -25,6 +25,7 @@ def test_every_layout_of_the_nine_point_kernel_and_every_jacobi_sweep_is_right(b
     expected = itertools.product(build.runnable('ninepoint'), sizes, THREADS)
     assert sorted((r['variant'], r['size'], r['threads']) for r in found.measurements) == sorted(expected)
     assert all(r['valid'] and (r['max_error'], r['tolerance']) == (0, 0) for r in found.measurements)
+    assert not any('private_lines' in r for r in found.measurements)        # a thread reads what its neighbours write
     # Boxes without a point, flat and long ones, blocks of one row, that do not divide, larger than the box.
     sizes, planes, blocks = [1, 2, 3, 8, 10, 35], [1, 6], [1, 4]
     found = build.measured('jacobi', '--variants', 'all', '--size', listed(sizes), '--planes', listed(planes), '--block-rows',

@@ -191,6 +191,8 @@ struct pl_kernel {
                                                                JSON; of rank 0, all others write to NULL.  May be NULL */
     double (*share)(const pl_case *, int thread);           /* of the work of a pass, a thread's, in any unit; NULL: as long as
                                                                the part of its plan */
+    bool private_lines;                                     /* within a pass no thread writes a line that another one touches, but where
+                                                               two parts meet */
     bool narrows;                                           /* plan() and share() regard pl_case.narrowed: pl_narrow() */
     void *(*allocate)(size_t doubles);                      /* Fortran's ALLOCATE, and its DEALLOCATE; NULL: there is none */
     void (*deallocate)(void *);

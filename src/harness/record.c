@@ -161,8 +161,10 @@ void pl_write_record(const pl_measurement *m, const pl_options *o)
     pl_write_text(f, v->compiler ? v->compiler : PL_COMPILER);
     fputs(", \"flags\": ", f);
     pl_write_text(f, v->flags ? v->flags : PL_FLAGS);
-    fprintf(f, ", \"level\": \"%s\", \"working_set\": %zu, \"passes\": %ld, \"seconds\": [", level_name(c->level),
-            m->working_set, m->passes);
+    fprintf(f, ", \"level\": \"%s\", \"working_set\": %zu, \"passes\": %ld", level_name(c->level), m->working_set, m->passes);
+    if (c->kernel->private_lines && !o->every_pass)     /* a barrier hands a line from thread to thread */
+        fputs(", \"private_lines\": true", f);
+    fputs(", \"seconds\": [", f);
     write_seconds(f, m->seconds, m->samples);
     if (c->kernel->communication) {
         fputs("], \"communication\": [", f);

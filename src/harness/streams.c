@@ -274,5 +274,5 @@ static const void *where(const pl_case *c, size_t *bytes)
 const pl_kernel pl_streams = {
     .name = "streams", .title = "Limit streams: load, store, update, copy, triad", .variants = variants,
     .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work, .verify_part = verify_part,
-    .refresh = true, .poison = poison, .where = where, .destroy = destroy,
+    .refresh = true, .poison = poison, .where = where, .destroy = destroy, .private_lines = true,
 };

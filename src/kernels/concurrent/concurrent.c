@@ -80,7 +80,7 @@ static double verify_part(const pl_case *c, int thread)
 static const pl_kernel concurrent = {
     .name = "concurrent", .title = "Sum of an array, read as several streams at once", .variants = variants,
     .parameters = parameters, .footprint = footprint, .create = create, .touch = touch, .run = run, .work = work,
-    .verify_part = verify_part, .poison = poison, .buffers = pl_first_buffers, .destroy = destroy,
+    .verify_part = verify_part, .poison = poison, .buffers = pl_first_buffers, .destroy = destroy, .private_lines = true,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &concurrent); }

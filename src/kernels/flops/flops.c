@@ -136,6 +136,7 @@ static const pl_kernel flops = {
     .variants = variants, .usual_size = 600, .check = check, .footprint = footprint, .create = create, .touch = touch, .run = run,
     .share = flops_of, .work = work, .verify = verify, .poison = poison,
     .buffers = pl_data_buffers, .destroy = pl_buffers_destroy, .facts = facts,
+    .private_lines = true,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &flops); }

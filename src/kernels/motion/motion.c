@@ -160,6 +160,7 @@ static const pl_kernel motion = {
     .name = "motion", .title = "Data motion with unit stride: fill, load, update, copy", .variants = variants,
     .parameters = parameters, .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work,
     .verify = verify, .verify_part = verify_part, .refresh = true, .poison = poison, .where = where, .destroy = destroy,
+    .private_lines = true,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &motion); }

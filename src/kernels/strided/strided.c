@@ -155,6 +155,7 @@ static const pl_kernel strided = {
     .name = "strided", .title = "Strided copy: Y(1:n) = X(1:n*k:k) and back", .variants = variants, .parameters = parameters,
     .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .share = share, .work = work,
     .verify_part = verify_part, .poison = poison, .buffers = pl_data_buffers, .destroy = pl_buffers_destroy,
+    .private_lines = true,
 };
 
 int main(int argc, char **argv) { return pl_main(argc, argv, &strided); }

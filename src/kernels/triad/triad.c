@@ -99,7 +99,7 @@ static double verify_part(const pl_case *c, int thread)
 static const pl_kernel triad = {
     .name = "triad", .title = "A(:) = B(:) + C(:) * D(:)", .variants = variants, .parameters = parameters, .arrays = true,
     .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .work = work, .verify_part = verify_part,
-    .poison = poison, .destroy = pl_arrays_destroy,
+    .poison = poison, .destroy = pl_arrays_destroy, .private_lines = true,
 #ifdef PL_FORTRAN
     .allocate = fortran_allocate, .deallocate = fortran_deallocate,
 #endif

@@ -78,6 +78,7 @@ static const pl_kernel triad = {
     .name = "triad", .title = "A = B + C * D by processes that share nothing, --size is the number of elements of each", .variants = variants,
     .parameters = parameters, .arrays = true, .most_threads = 1, .check = check, .footprint = footprint, .create = create, .touch = touch,
     .run = run, .work = work, .verify = verify, .poison = poison, .destroy = pl_arrays_destroy,
+    .private_lines = true,
 };
 
 int main(int argc, char **argv) { return pl_mpi_main(argc, argv, &triad); }

@@ -7,14 +7,15 @@ stay where they are there is one state, and nothing changes.
 States are clusters with a gap between them in the core-to-core latency that the team measured before and after each
 sample (:mod:`plumbline.model.probes`), and in whether two of its threads are on one core.  The clock and the additions per
 cycle define none: a core that is slow, or shared with somebody, must show as slow, and not as a state that nobody has a
-reference for.  Nor does the latency where no hypervisor is: what changes it there, a slow clock or fabric, is a loss.
+reference for.  Nor does the latency where no hypervisor is: what changes it there, a slow clock or fabric, is a loss.  Nor where
+no line goes from core to core (:func:`_within_cores`): such a sample is the same however far the other cores are.
 '''
 
 import functools
 import itertools
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,9 +29,9 @@ from plumbline.model.grouping import by_key
 DEFINED_BY = (probes.CORE_TO_CORE, probes.SHARING)
 
 #: What is known of a state: name of a latency -> seconds, :data:`probes.SHARING` -> a factor; a team: numbers of threads and ranks;
-#: a choice: team -> number of its state.
+#: and whether lines of theirs go from core to core; a choice: team -> number of its state.
 State = dict[str, float]
-Team = tuple[int, int]
+Team = tuple[int, int, bool]
 Choice = dict[Team, int]
 
 #: Two states are further apart than this factor: two hardware threads of a core, two cores of a cache, of a socket and of
@@ -130,10 +131,12 @@ class Found:
 
     :attr measurements: their records.
     :attr labels: for each record, shape (n,): the state of each sample, -1 where it changed within the sample, or is odd.
-    :attr centres: team (:func:`_team`) -> list of states, dictionaries name -> seconds; one, empty, for a thread alone.
+    :attr teams: for each record, its team.
+    :attr centres: team -> list of states, dictionaries name -> seconds; one, empty, for a thread alone.
     '''
     measurements: Sequence[dict]
     labels: list[np.ndarray]
+    teams: list[Team]
     centres: dict[Team, list[State]]
 
     @property
@@ -145,8 +148,8 @@ class Found:
     def _counts(self) -> dict[Team, tuple[np.ndarray, int]]:
         '''Team -> how many of its samples were in each of its states, and in none.'''
         counts = {team: np.zeros(len(centres) + 1, dtype=int) for team, centres in self.centres.items()}
-        for record, labels in zip(self.measurements, self.labels):
-            counts[_team(record)] += np.bincount(labels + 1, minlength=len(counts[_team(record)]))
+        for team, labels in zip(self.teams, self.labels):
+            counts[team] += np.bincount(labels + 1, minlength=len(counts[team]))
         return {team: (count[1:], int(count[0])) for team, count in counts.items()}
 
     @functools.cached_property
@@ -161,12 +164,15 @@ class Found:
     def choices(self) -> list[Choice]:
         '''The states to evaluate in, as dictionaries team -> number: the most frequent first.
 
-        Of the largest team that met several each one; of the others the most frequent.
+        Of the largest team that met several each one; of the others the most frequent, of those that are the same as that, if any is.
         '''
         order = {team: np.argsort(-inside, kind='stable').tolist() for team, (inside, _) in self._counts.items()}
-        usual = {team: numbers[0] for team, numbers in order.items()}
-        team = max((team for team, found in self.centres.items() if len(found) > 1), default=None)
-        return [{**usual, team: number} for number in order[team]] if team else [usual]
+        largest = max((team for team, found in self.centres.items() if len(found) > 1), default=None)
+        if largest is None:
+            return [{team: numbers[0] for team, numbers in order.items()}]
+        chosen = [self.centres[largest][number] for number in order[largest]]
+        return [{team: number if team == largest else next((one for one in numbers if same(self.centres[team][one], state)), numbers[0])
+                 for team, numbers in order.items()} for number, state in zip(order[largest], chosen)]
 
     def within(self, choice: Choice) -> list[dict]:
         '''The records with the rounds only in which every case of a group was in the state chosen for its team.
@@ -181,7 +187,7 @@ class Found:
         for numbers in self._groups.values():
             chosen, inside = self._rounds(numbers, choice)
             for number in numbers:
-                team = _team(self.measurements[number])
+                team = self.teams[number]
                 state = self.centres[team][chosen[team]] if chosen else {} if len(self.centres[team]) < 2 else None
                 reduced[number] = _reduced(self.measurements[number], number, inside, state)
         return reduced
@@ -190,7 +196,7 @@ class Found:
         '''(the choice, which of its rounds are wholly in it) of a group; (None, all) if no choice has enough of them.'''
         samples = min(self.labels[number].size for number in numbers)
         for chosen in (choice, *self.choices):
-            inside = np.all([self.labels[number][:samples] == chosen[_team(self.measurements[number])] for number in numbers], axis=0)
+            inside = np.all([self.labels[number][:samples] == chosen[self.teams[number]] for number in numbers], axis=0)
             if np.count_nonzero(inside) >= min(self._fewest, samples):
                 return chosen, inside
         return None, np.ones(samples, dtype=bool)
@@ -208,8 +214,15 @@ class Found:
                 sum(self._counts[team][1] for team in teams))
 
 
-def _team(record: dict) -> Team:
-    return record['threads'], record['ranks']
+def _within_cores(record: dict, private: Collection[str]) -> bool:
+    '''Whether no line goes from core to core: its data are in caches of the cores' own, and no thread writes what another one touches.'''
+    return record.get('private_lines', False) and record['level'] in private
+
+
+def _private_caches(machine: Mapping[str, Any]) -> set[str]:
+    '''The levels whose caches each belong to one core: L1, and L2 where it has no more CPUs than that.'''
+    cpus = by_key((cache['level'], len(cache['shared_cpus'])) for cache in machine.get('caches') or () if cache['shared_cpus'])
+    return {'L1'} | ({'L2'} if 1 in cpus and 2 in cpus and max(cpus[2]) <= max(cpus[1]) else set())
 
 
 def _reduced(record: dict, number: int, inside: np.ndarray, state: State | None) -> dict:
@@ -225,14 +238,18 @@ def _reduced(record: dict, number: int, inside: np.ndarray, state: State | None)
 
 def find(measurements: Sequence[dict], machine: Mapping[str, Any] | None = None) -> Found:
     '''The states that the samples of one program were taken in.'''
-    defined_by = (probes.SHARING,) if (machine or {}).get('virtual') == 'no' else DEFINED_BY
-    teams = by_key((_team(record), (number, {name: values for name, values in probes.features(record).items() if name.startswith(defined_by)}))
-                   for number, record in enumerate(measurements))
+    machine = machine or {}
+    levels = _private_caches(machine)
+    private = [machine.get('virtual') == 'no' or _within_cores(record, levels) for record in measurements]
+    teams = [(record['threads'], record['ranks'], not own) for record, own in zip(measurements, private)]
     labels: list[np.ndarray] = [np.array([], dtype=int)] * len(measurements)
     centres: dict[Team, list[State]] = {}
-    for team, cases in teams.items():
+    for team, numbers in by_key(zip(teams, range(len(teams)))).items():
+        defined_by = DEFINED_BY if team[-1] else DEFINED_BY[1:]
+        cases = [(number, {name: values for name, values in probes.features(measurements[number]).items() if name.startswith(defined_by)})
+                 for number in numbers]
         centres[team] = _label(cases, [len(measurements[number]['seconds']) for number, _ in cases], labels)
-    return Found(measurements, labels, centres)
+    return Found(measurements, labels, teams, centres)
 
 
 def _label(cases: list[tuple[int, dict]], sizes: list[int], labels: list[np.ndarray]) -> list[State]:

@@ -123,7 +123,9 @@ def evaluate(check, met):
         if processes:
             within = [record for record in met.within(choice) if record.get('process', 0) in processes]
             for name, cases in _evaluated(check, within, says=False).items():
-                found.get(name, []).append(pooled(cases))
+                case = pooled(cases)
+                if all(case.state != one.state for one in found.get(name, ())):      # two choices may differ in the state of other teams only
+                    found.get(name, []).append(case)
     if check.plumbline.skipped is not UNSET:    # by the first process, and another one could measure it
         check.plumbline.skipped = [one for one in check.plumbline.skipped if one.metric not in found]
     return found
