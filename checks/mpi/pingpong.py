@@ -31,8 +31,8 @@ class Curve(MpiCheck):
         return ['--variants', self.variants, '--size', ','.join(map(str, sizes)), '--min-time', '0.002']
 
     def steadiness(self, variant, subject):
-        '''Dips and collapses of the curve, by size and factor; the metric is the worst of them, in the state of its size, and in shared memory
-        that of long messages, too.'''
+        '''Dips and collapses of the curve, by size and factor; the metric is the worst of them, in the state of its size; in shared memory long
+        messages have one of their own.'''
         of_size = model.cases(self.measurements, variant)
         found, met = model.curve(self.measurements, variant), model.states_of(of_size)
         ratios = model.of_halves(found, met)
@@ -41,8 +41,11 @@ class Curve(MpiCheck):
         if apart := sorted(model.of_halves(found).keys() - ratios):
             self.note(f"{variant}: messages of {', '.join(map(text_of, apart))} and those of half the size met different states of the machine, "
                       'and are not held against each other')
-        long = model.of_halves({size: times for size, times in found.items() if size >= LONG // 2}, met) if self.transport == 'shm' else {}
-        for part, about in ((ratios, subject), (long, f'{variant}.long.shm')):
+        parts = {subject: ratios}
+        if self.transport == 'shm':
+            parts = {subject: model.of_halves({size: times for size, times in found.items() if size < LONG}, met),
+                     f'{variant}.long.shm': model.of_halves({size: times for size, times in found.items() if size >= LONG // 2}, met)}
+        for about, part in parts.items():
             if part:
                 worst = min(part, key=lambda size: np.median(part[size]))
                 yield metrics.Metric('of_halves', about, part[worst], remark=f'at {text_of(worst)}', record=of_size[worst])
