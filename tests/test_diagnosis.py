@@ -79,6 +79,12 @@ def clock(mhz, **state):
         sample.record('plain', 5_000_000, 4, 0, samples=len(mhz)) | {'probes': {'clock': clock}}]}
 
 
+def blas(threads):
+    '''A DGEMM of so many threads is slow, beside others with two threads on one core.'''
+    return [*node(everything=0.5, detail=sharing(1.96)), test_('peak_flops', sample.metric('of_fma.dgemm', 0.18, verdict='FAIL') | {'record': 0},
+                                                               detail=record(threads, cpus=CPUS[:threads]))]
+
+
 def code(plain, loss):
     '''The loop in one test, the same with intrinsics in another.'''
     return [*node(cache=loss, detail=record() | {'simd_width': {'plain': plain}}),
@@ -260,6 +266,18 @@ def test_what_is_inferred_gives_way_to_what_is_certain_of_the_same():
     assert [one.rule['name'] for one in diagnose([*both, *not_warm(['bandwidth.c.read_warm'])]).findings] == ['noisy_neighbour', 'file_cache']
     apart = [*node(everything=0.15), ended('pingpong', SWAPPED, 'other_transport')]
     assert sorted(one.rule['name'] for one in diagnose(apart).findings) == ['memory_channel', 'transport']
+
+
+@pytest.mark.parametrize('threads, told', [(1, ['one_core', 'blas_of_another_processor']), (2, ['one_core'])])
+def test_what_is_between_threads_explains_nothing_that_one_alone_has_lost(threads, told):
+    assert [one.rule['name'] for one in diagnose(blas(threads)).findings] == told
+
+
+def test_a_subsystem_that_was_not_judged_needs_no_cause():
+    unjudged = [sample.metric(f'latency.memory.{number}', 900.0, 'us', reference=None) | {'recorded_states': json.dumps([{'core_to_core.0': 1e-7}])}
+                for number in range(2)]
+    found = diagnose([test_('latency', row('latency.memory.huge', 0.0, 'us'), *unjudged), *files(cold=0.8)])
+    assert found.findings and not found.none_fits
 
 
 def test_a_subsystem_is_explained_whatever_other_partitions_there_are():

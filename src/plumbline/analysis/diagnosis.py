@@ -162,12 +162,19 @@ class _Wrong:
 
     @property
     def says_why(self):
-        '''Whether it has a reason of its own: of a test that ended with an error, or was left out, of a subsystem in another state.'''
+        '''Whether it has a reason of its own: of a test that ended with an error, or was left out, of a subsystem that was not judged.'''
         return not self.subsystem
 
+    @property
+    def of_one_thread(self):
+        '''Whether a thread alone has measured it.'''
+        record = getattr(self.line, 'record', None)
+        return record is not None and len(self.line.detail.records[record]['cpus']) == 1
+
     def is_of(self, rule):
-        '''Whether a rule explains it; what has a reason of its own no slow machine does.'''
-        return rule in self.causes or (not self.says_why and any(fnmatch.fnmatchcase(self.subsystem, pattern) for pattern in rule['explains']))
+        '''Whether a rule explains it; what has a reason of its own no slow machine does, nor a fault between threads what one alone has lost.'''
+        return rule in self.causes or (not self.says_why and not ('between_threads' in rule and self.of_one_thread) and any(
+            fnmatch.fnmatchcase(self.subsystem, pattern) for pattern in rule['explains']))
 
 
 class _Host:
@@ -178,9 +185,9 @@ class _Host:
         self.tests = list({line.case: line for line in lines}.values())
         self.wrong = [_Wrong(f'{line.label} {line.metric}'.strip(), line.subsystem or '', line) for line in lines if line.verdict in _WRONG]
         parts = [one for one in session.subsystems if one.verdict in _WRONG and one.kind == scores.RATES and any(map(one.has, lines))]
-        self.wrong += [_Wrong(f'{one.name} as a whole', one.part if one.change is not None else '') for one in parts]
+        self.wrong += [_Wrong(f'{one.name} as a whole', one.part if one.lost else '') for one in parts]
         self.wrong += [_Wrong(f'{one.label} was not measured', '', one) for one in self.lost_tests]
-        cases = {line.case for line in lines if line.verdict in _WRONG or any(one.change is not None and one.has(line) for one in parts)}
+        cases = {line.case for line in lines if line.verdict in _WRONG or any(one.lost and one.has(line) for one in parts)}
         self.suspects = [line for line in self.tests if line.case in cases]
         self._states: dict[str, tuple] = {}
 
