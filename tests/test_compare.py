@@ -15,7 +15,7 @@ import rfm
 from plumbline.cli import app
 from plumbline.comparison import compare, sides
 from plumbline.errors import PlumblineError
-from plumbline.model import registry, verdict
+from plumbline.model import registry, subsystems, verdict
 from plumbline.report import comparison, upgrade_page
 from plumbline.store import archive
 from plumbline.sweep import state
@@ -461,7 +461,7 @@ def test_a_session_in_which_it_is_unclear_does_not_clear_what_is_worse(write, un
 @pytest.mark.parametrize('rulings, status', [('F', 1), ('FU', 1), ('FF', 1), ('FP', 0), ('FUP', 0), ('UP', 0), ('UF', 3), ('UU', 3)])
 def test_a_subsystem_whose_second_session_was_too_noisy_is_not_cleared(rulings, status):
     named = {'F': verdict.FAIL, 'U': verdict.UNSTABLE, 'P': verdict.PASS}
-    first, *others = [compare.Comparison('made', ('a',), str(number), [], parts=[compare.Part('', 'L1, rates and times', None, named[one], 0.1)])
+    first, *others = [compare.Comparison('made', ('a',), str(number), [], parts=[compare.Part('', 'L1', subsystems.RATES, None, named[one], 0.1)])
                       for number, one in enumerate(rulings)]
     assert compare.confirmed(first, others).exit_status == status
 
@@ -547,7 +547,7 @@ def test_what_noise_hides_is_not_called_equal():
         return [compare.Change(kind, 'triad', 'bandwidth.plain', 'default', 'gnu', ('n1', 'n1'), before=1.0, after=1.0) for kind in kinds]
 
     def status(*kinds, parts=()):
-        return compare.Comparison('made', ('a',), 'b', changes(*kinds), parts=[compare.Part('', 'L1, rates and times', None, ruling, 0.1)
+        return compare.Comparison('made', ('a',), 'b', changes(*kinds), parts=[compare.Part('', 'L1', subsystems.RATES, None, ruling, 0.1)
                                                                                   for ruling in parts]).exit_status
 
     assert status(compare.UNCLEAR, compare.UNCLEAR) == 3 and status(compare.UNCLEAR, compare.WITHIN) == 0

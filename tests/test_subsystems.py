@@ -269,7 +269,9 @@ def test_a_subsystem_whose_references_are_of_other_states_is_not_a_pass():
     told = _terminal(rows)
     assert 'not judged: its references are of another state of the machine (core-to-core 36 ns)' in told and 'None of the' not in told
     share = elsewhere | {'metric': 'of_limit', 'name': 'of_limit.v0', 'unit': '1'}
-    for others, status in (([elsewhere, share], 3), ([share], 0)):      # as many in another state as are judged: a loss may be there
+    judged_share = sample.predicted('v2', name='of_limit', unit='1')
+    # As many in another state as are judged: a loss may be there; of ratios it would show in the rates, too.
+    for others, status in (([elsewhere, share], 3), ([share], 0), ([share, judged_share], 0), ([elsewhere, share, judged_share], 3)):
         rows = sample.frame(sample.case('latency', [*others, sample.predicted('v1', name='latency', unit='us')]))
         assert report.Session(rows).exit_status() == status
         # "+2 %" would read as the reason that it is not judged.

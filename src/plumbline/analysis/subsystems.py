@@ -144,9 +144,10 @@ def _judged(key, lines, known, rerun):
     counts: dict[str, Any] = {'count': sum(bool(line.expected) for line in lines), 'single': single, 'total': len(lines), 'partition': partition}
     of_other_states = [line for line in lines if line.recorded_states]
     there = states.texts(state for line in of_other_states for state in json.loads(line.recorded_states))
+    by_rates = kind == subsystems.SHARES and (part, partition, subsystems.RATES) in known       # what the software loses, they lose, too
     if found is None and of_other_states and not single:
         told = f'its references are of another state of the machine ({there})'
-        if (part, partition, subsystems.RATES) in known:       # what the software loses, they lose, too
+        if by_rates:
             return Subsystem(part, kind, verdict.NO_REFERENCE, f'{told}; its rates and times are judged', **counts)
         again = [line.detail.rerun for line in of_other_states if line.detail.rerun]
         return Subsystem(part, kind, verdict.UNSTABLE, f'not judged: {told}', **counts, rerun=list(dict.fromkeys(again))[:MOST_BLAMED])
@@ -167,9 +168,8 @@ def _judged(key, lines, known, rerun):
         told = (f'not judged: {contention.HYPERVISOR} took {quantity.percent(stolen, 0)} of the time of its tests, which explains a loss of '
                 f'{quantity.percent(explained, 0)}, so it may not be this machine that is {told}')
     elif ruling == verdict.PASS and len(of_other_states) >= counts['count']:
-        ruling = verdict.UNSTABLE
-        told = (f'not judged: of {len(of_other_states)} of its metrics the references are of another state of the machine ({there}); '
-                f'the others are {told}')
+        told = f'of {len(of_other_states)} of its metrics the references are of another state of the machine ({there}); the others are {told}'
+        ruling, told = (ruling, f'{told}; its rates and times are judged') if by_rates else (verdict.UNSTABLE, f'not judged: {told}')
     again = [] if ruling == verdict.PASS else [rerun[id(member)] for member in score.members[:MOST_BLAMED] if rerun[id(member)]]
     return Subsystem(part, kind, ruling, told, **counts, change=score.change, sees=found.sees, rerun=list(dict.fromkeys(again)),
                      lost=found.verdict != verdict.PASS)

@@ -78,18 +78,24 @@ class Change:
 class Part:
     '''What became of a subsystem's rates and times, or of its shares and ratios.
 
-    :attr node: its name where there are several; else ''; :attr name: e.g. ``L2, rates and times``.
+    :attr node: its name where there are several; else ''; :attr subsystem: of the registry; :attr of: :data:`subsystems.RATES` or ``SHARES``.
     :attr verdict: FAIL: it is slower; UNSTABLE: so it seems, but the session after was as noisy; PASS.
     :attr score: :class:`plumbline.model.subsystems.Score`.
     :attr sees: the loss that would have been seen with a probability of 95 %.
     :attr checks: names of the classes of its tests.
     '''
     node: str
-    name: str
+    subsystem: str
+    of: str
     score: subsystems.Score
     verdict: str
     sees: float
     checks: frozenset[str] = frozenset()
+
+    @property
+    def name(self):
+        '''``L2, rates and times``.'''
+        return subsystems.score_of(self.subsystem, self.of)
 
 
 @dataclass(frozen=True)
@@ -232,16 +238,16 @@ def _judged(pair, predicted, chance, named, listed, rate):
 
 
 def _part(row):
-    '''The name of the :class:`Part` that a row counts in, '' if in none.'''
+    '''(subsystem, of its what) of the :class:`Part` that a row counts in; None if in none.'''
     part = registry.of_row(row)[0] if registry.better(row['metric']) != registry.NEITHER else registry.NO_MACHINE
-    return '' if part in (None, registry.NO_MACHINE) else subsystems.score_of(part, subsystems.kind(row['metric']))
+    return None if part in (None, registry.NO_MACHINE) else (part, subsystems.kind(row['metric']))
 
 
 def _parts(pairs, predicted):
-    its = grouping.by_key(((pair.node, name), (pair, one)) for pair, one in zip(pairs, predicted) if (name := _part(pair.after)))
+    its = grouping.by_key(((pair.node, *part), (pair, one)) for pair, one in zip(pairs, predicted) if (part := _part(pair.after)))
     judged = subsystems.judged({key: [_member(pair, one) for pair, one in alike] for key, alike in its.items()})
-    found = [Part(*key, known.score, known.verdict, known.sees, frozenset(pair.after['check'] for pair, _ in its[key]))
-             for key, known in judged.items()]
+    found = [Part(node, part, of, known.score, known.verdict, known.sees, frozenset(pair.after['check'] for pair, _ in its[node, part, of]))
+             for (node, part, of), known in judged.items()]
     return sorted(found, key=lambda part: (-verdict.SEVERITY.index(part.verdict), part.score.chance))
 
 
@@ -379,8 +385,9 @@ def compare(before, after):
     found |= zip(pairs, judged)
     kinds = grouping.by_key(((key[3] or '', _part(new[key])), change.kind) for key, change in found.items()
                             if change and change.before is not None and change.after is not None)
-    known = {(part.node, name) for part in parts for name in (part.name, subsystems.score_of(subsystems.part_of(part.name), subsystems.SHARES))}
-    incomparable = [key for key, its in kinds.items() if key[1] and set(its) == {UNCLEAR} and key not in known]
+    known = {(part.node, (part.subsystem, of)) for part in parts for of in (part.of, subsystems.SHARES)}
+    incomparable = [(node, subsystems.score_of(*part)) for (node, part), its in kinds.items()
+                    if part and set(its) == {UNCLEAR} and (node, part) not in known]
     changes = [_failed(replace(change, reason=_why_gone(change, rows[-1])) if change.kind == GONE else change, new.get(key))
                for key, change in found.items() if change]
     if all(change.before is None or change.after is None for change in changes):

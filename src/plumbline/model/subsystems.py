@@ -99,11 +99,6 @@ def score_of(part: str, its_kind: str) -> str:
     return f'{part}, {its_kind}'
 
 
-def part_of(score: str) -> str:
-    '''The subsystem that a score is of.'''
-    return score.removesuffix(score_of('', RATES)).removesuffix(score_of('', SHARES))
-
-
 def weights(deviations: ArrayLike) -> np.ndarray:
     '''One over the variance, as far as one metric does not outweigh all others: at most that of the median; shape (n,), sum 1.'''
     deviations = np.asarray(deviations, dtype=float)

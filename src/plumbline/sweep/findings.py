@@ -35,7 +35,7 @@ def evidence(found, node):
     rows = [_row(row) for row in worst.head(MOST).iter_rows(named=True)]
     for row in rows:
         if row['name'] == 'score':
-            members = found.ranked.rows.filter(node=node, subsystem=row['check'], environ=row['environ'])
+            members = found.ranked.rows.filter(node=node, score=row['check'], environ=row['environ'])
             row['metrics'] = [_row(one) for one in members.sort('bad', descending=True).head(MOST).iter_rows(named=True)]
     return {'rows': rows, 'left': max(0, worst.height - MOST), 'causes': found.causes.get(node, [])}
 

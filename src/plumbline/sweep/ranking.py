@@ -54,10 +54,10 @@ _METRICS, _SHARES = (1.0, 6.0), (4.0, 10.0)
 #: Names with a better side.  Others say what a node is, not how fast.
 BETTER = {name: entry.better for name, entry in registry.METRICS.items() if entry.better != registry.NEITHER}
 
-#: Of a frame's rows the score that each counts in, e.g. ``L2, rates and times``; null where it counts in none.
-_SCORE = pl.when(pl.col('subsystem') != registry.NO_MACHINE).then(pl.concat_str(
-    pl.col('subsystem').cast(pl.String), pl.col('metric').replace_strict({name: subsystems.kind(name) for name in BETTER}, return_dtype=pl.String),
-    separator=', ')).cast(pl.Categorical())
+#: Of a frame's rows of what kind of metrics each is, and the score that it counts in (``L2, rates and times``); null where it counts in none.
+_KIND = pl.col('metric').replace_strict({name: subsystems.kind(name) for name in BETTER}, return_dtype=pl.String)
+_SCORE = pl.when(pl.col('subsystem') != registry.NO_MACHINE).then(
+    pl.format(subsystems.score_of('{}', '{}'), pl.col('subsystem').cast(pl.String), _KIND)).cast(pl.Categorical())
 
 #: Degrees of freedom that earlier sweeps are worth at most: they share nodes and moods, and a metric scatters otherwise another day.
 #: Where it did, by a factor that scatters by 1.35, 13 named a node in 10 % of the sweeps of 8 equal nodes, these in none of 72.
@@ -73,7 +73,7 @@ SUSPECTS_RATE = 0.3
 SCORES = pl.Schema({**dict.fromkeys([*PEERS, 'check', 'node'], pl.String), 'members': pl.Int64, 'value': pl.Float64})
 
 _RANKED: dict[str, pl.DataType | type[pl.DataType]] = {
-    **dict.fromkeys([*METRIC, 'node', 'metric', 'subject', 'unit', 'subsystem', 'noise'], pl.Categorical()), 'better': pl.Int8,
+    **dict.fromkeys([*METRIC, 'node', 'metric', 'subject', 'unit', 'subsystem', 'score', 'noise'], pl.Categorical()), 'better': pl.Int8,
     **dict.fromkeys(('value', 'there', 'median', 'gap', 'within', 'change', 'whole', 'scale', 'usual',
                      'deviation', 'off', 'bad', 'freedom', 'sees'), pl.Float64),
     'state': pl.String, **dict.fromkeys(('working_set', 'peers', 'low', 'rank'), pl.Int64), **dict.fromkeys(('odd', 'outlier_better'), pl.Boolean)}
@@ -83,11 +83,11 @@ _RANKED: dict[str, pl.DataType | type[pl.DataType]] = {
 class Ranking:
     '''Tables with the columns :data:`PEERS` and more.
 
-    :attr rows: one for each value that was ranked: those of the frame, where ``subsystem`` is the score that it counts in (``L2, rates and
-        times``), ``there`` (what it is in the state of its peers over what it is in its own: :func:`peers.groups`), ``peers`` (how many nodes have
-        the metric, this one included), ``median`` (of the others, in ``unit``, in this state), ``scale`` (relative), ``deviation``, ``off`` (value
-        / median - 1), ``bad`` (deviation, positive on the bad side), ``freedom``, ``sees`` (the loss that would
-        have been seen with 95 %), ``odd`` (an outlier), ``outlier_better`` (on the good side), ``rank`` (1 is the best).
+    :attr rows: one for each value that was ranked: those of the frame, ``score`` (which it counts in: ``L2, rates and times``), ``there`` (what it
+        is in the state of its peers over what it is in its own: :func:`peers.groups`), ``peers`` (how many nodes have the metric, this one
+        included), ``median`` (of the others, in ``unit``, in this state), ``scale`` (relative), ``deviation``, ``off`` (value / median - 1),
+        ``bad`` (deviation, positive on the bad side), ``freedom``, ``sees`` (the loss that would have been seen with 95 %), ``odd`` (an
+        outlier), ``outlier_better`` (on the good side), ``rank`` (1 is the best).
     :attr scores: the same of the subsystems: ``check`` is which (``L2, rates and times``), ``name`` is ``score``, ``members`` how many metrics;
         ``value`` is 1 for a node like the median one, less for a worse one.
     :attr newly: scores against those that the same nodes had in earlier sweeps: columns as of the scores, and ``sweeps`` (how many);
@@ -151,21 +151,21 @@ def rank(frame, earlier=None, before=None, in_states=None):
     :returns: :class:`Ranking`.
     '''
     known = frame.filter(pl.col('value').is_finite() & pl.col('metric').is_in(list(BETTER)))
-    known = known.with_columns(better=pl.col('metric').replace_strict(BETTER, return_dtype=pl.Int8), subsystem=_SCORE)
+    known = known.with_columns(better=pl.col('metric').replace_strict(BETTER, return_dtype=pl.Int8), score=_SCORE)
     few, unlike, (groups, alone) = _few(known), _unlike(known), peers.groups(known, in_states or peers.Before())
-    known_scatter, measured = _pooled(earlier), _parts(known)
+    known_scatter, measured = _pooled(earlier), _scores_of(known)
     del known       # the parts are copies
     rows = _judged(groups, subsystems.METRICS_RATE, lambda noise, _: prediction.PRIORS[registry.kind_of(noise)], known_scatter)
     scores = _judged(_scores(rows), subsystems.SUBSYSTEMS_RATE, _of_members, known_scatter)
     apart = {node: (states[0], len(states)) for node, states in by_key((row['node'], row['state']) for row in alone).items()}
-    ranked = {(node, one) for node, part in _parts(rows) for one in (part, subsystems.score_of(subsystems.part_of(part), subsystems.SHARES))}
-    unranked = by_key(pair for pair in measured if pair not in ranked)
+    ranked = {(node, one) for node, part, score in _scores_of(rows) for one in (score, subsystems.score_of(part, subsystems.SHARES))}
+    unranked = by_key((node, score) for node, _, score in measured if (node, score) not in ranked)
     return Ranking(rows, scores, few, _divided(rows), _lacking(frame), newly(scores, before), unlike, apart, unranked)
 
 
-def _parts(rows):
-    '''(node, score) for each score that a node has a metric of, above 0.'''
-    return rows.lazy().filter(pl.col('value') > 0).select('node', 'subsystem').drop_nulls().unique(maintain_order=True).collect().rows()
+def _scores_of(rows):
+    '''(node, subsystem, score) for each score that a node has a metric of, above 0.'''
+    return rows.lazy().filter(pl.col('value') > 0).select('node', 'subsystem', 'score').drop_nulls().unique(maintain_order=True).collect().rows()
 
 
 def _of_members(_, scores):
@@ -299,18 +299,18 @@ def _moderated(tables, default, earlier):
 def _scores(rows):
     '''Tables of the scores, ready to be compared.  Weights are one over the variance, as far as one metric does not
     outweigh all others: a weight is at most that of the median.'''
-    part, weight, text = [*PEERS, 'subsystem'], pl.col('usual')**-2, rows.schema['name']
-    known = rows.select(*part, 'node', 'change', 'usual', 'freedom').drop_nulls('subsystem')
+    part, weight, text = [*PEERS, 'subsystem', 'score'], pl.col('usual')**-2, rows.schema['name']
+    known = rows.select(*part, 'node', 'metric', 'change', 'usual', 'freedom').drop_nulls('score')
     if known.is_empty():
         return []
     known = known.with_columns(weight=pl.min_horizontal(weight, weight.median().over(part)))
     mean = {name: (pl.col('weight') * pl.col(name)).sum() / pl.col('weight').sum() for name in ('change', 'usual')}
     scores = known.group_by(*part, 'node', maintain_order=True).agg(
-        value=mean['change'].exp(), spread_of_all=mean['usual'], members=pl.len(), freedom_of_members=pl.col('freedom').min())
+        value=mean['change'].exp(), spread_of_all=mean['usual'], members=pl.len(), freedom_of_members=pl.col('freedom').min(),
+        noise=_KIND.first().cast(text))
     scores = scores.with_columns(
-        check='subsystem', noise=pl.col('subsystem').cast(pl.String).str.split(', ').list.last().cast(text), name=pl.lit('score', text),
-        metric=pl.lit('score', text), unit=pl.lit('1', text), better=pl.lit(1, dtype=pl.Int8), there=pl.lit(1.0), error=pl.lit(0.0),
-        most=pl.col('spread_of_all').median().over(part)).drop('spread_of_all')
+        check='score', name=pl.lit('score', text), metric=pl.lit('score', text), unit=pl.lit('1', text),
+        better=pl.lit(1, dtype=pl.Int8), there=pl.lit(1.0), error=pl.lit(0.0), most=pl.col('spread_of_all').median().over(part)).drop('spread_of_all')
     return [group for group in scores.partition_by(part, maintain_order=True) if group.height >= FEWEST]
 
 

@@ -73,7 +73,7 @@ def _second_scores(ranking, second, metric):
     weight = pl.col('usual')**-2
     change = (pl.col('better') * (pl.col('again') / pl.col('value')).log())
     part = [column for column in metric if column not in ('check', 'name')] + ['check', 'node']
-    moved = (ranking.rows.join(second, on=[*metric, 'node']).drop('check').rename({'subsystem': 'check'})
+    moved = (ranking.rows.join(second, on=[*metric, 'node']).drop('check').rename({'score': 'check'})
              .with_columns(weight=pl.min_horizontal(weight, weight.median().over(part)))
              .group_by(part).agg(moved=(pl.col('weight') * change).sum() / pl.col('weight').sum()))
     return ranking.scores.join(moved, on=part).select(*metric, 'node', again=pl.col('value') * pl.col('moved').exp())

@@ -25,7 +25,7 @@ from plumbline.bench.verdicts import session as of_machines
 from plumbline.bench.verdicts.faults import our_cpus
 from plumbline.bench.verdicts.table import NULL
 from plumbline.errors import PlumblineError
-from plumbline.model import registry, states, subsystems
+from plumbline.model import registry, states
 from plumbline.references.files import directory, portable
 from plumbline.rfm.capacity import MEASURED, TOPOLOGY
 from plumbline.settings import MEASURE, ONE_BY_ONE, ROOT
@@ -206,8 +206,7 @@ class Place(of_machines.Place):
         if found is None or found.unmeasured or found.frame.is_empty():
             raise PlumblineError(f'the sweep has not measured every node: see {self.folder}/last-sweep.txt')
         odd = found.odd.filter((pl.col('node') == node) & pl.col('confirmed').fill_null(True))
-        scores = odd.with_columns(part=pl.when(pl.col('name') == 'score').then('check').otherwise('subsystem'))['part'].drop_nulls()
-        blamed = dict.fromkeys(subsystems.part_of(score) for score in scores)       # whether of rates or of ratios
+        blamed = odd['subsystem'].drop_nulls().unique(maintain_order=True)
         if kind == NULL and self.capacity == MEASURED and not os.environ.get('PLUMBLINE_CAPACITY'):
             (self.folder / 'capacity').write_text(capacity([archive.load_columns(one.archived, ['detail']) for one in found.nodes.values()]))
         return self.keep(Sweep(
