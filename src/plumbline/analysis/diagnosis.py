@@ -165,16 +165,13 @@ class _Wrong:
         '''Whether it has a reason of its own: of a test that ended with an error, or was left out, of a subsystem that was not judged.'''
         return not self.subsystem
 
-    @property
-    def of_one_thread(self):
-        '''Whether a thread alone has measured it.'''
-        record = getattr(self.line, 'record', None)
-        return record is not None and len(self.line.detail.records[record]['cpus']) == 1
-
     def is_of(self, rule):
-        '''Whether a rule explains it; what has a reason of its own no slow machine does, nor a fault between threads what one alone has lost.'''
-        return rule in self.causes or (not self.says_why and not ('between_threads' in rule and self.of_one_thread) and any(
-            fnmatch.fnmatchcase(self.subsystem, pattern) for pattern in rule['explains']))
+        '''Whether a rule explains it; what has a reason of its own no slow machine does, nor two threads on one core what had cores of its own.'''
+        if rule in self.causes:
+            return True
+        if self.says_why or ('of_one_core' in rule and getattr(self.line, 'apart', False)):
+            return False
+        return any(fnmatch.fnmatchcase(self.subsystem, pattern) for pattern in rule['explains'])
 
 
 class _Host:

@@ -30,6 +30,7 @@ class Line:
     '''One metric with its verdict, or (``metric`` empty) one test that failed without a metric to blame.
 
     :attr shown_test: its name, with what ReFrame's command line added: the number of the repetition, say.
+    :attr on_one_core: whether two of its threads were on one core in a state that was met; :attr apart: whether none were, in the one that is judged.
     '''
 
     verdict: str
@@ -68,6 +69,7 @@ class Line:
     recorded_states: str = ''
     unjudged: str = ''
     on_one_core: bool = False
+    apart: bool = False
     foreign: bool = False
     symptom: str = ''
 
@@ -287,13 +289,19 @@ def _line(row, detail, runs):
                 subsystem=registry.of_row(row)[0], interval=(row['interval_low'], row['interval_high']) if row.get('interval_low') is not None
                 else None, samples=row.get('samples'), record=row.get('record'), registered=row['metric'] or '',
                 recorded_states=row.get('recorded_states') or '', unjudged=row.get('unjudged') or '',
-                on_one_core=_on_one_core(row))
+                on_one_core=_on_one_core(row), apart=_apart(row, detail))
 
 
 def _on_one_core(row):
     '''Whether two of the threads were on one core in some state that it was measured in.'''
     texts = (row.get('state'), row.get('states'))
     return any(probes.SHARING in (text or '') for text in texts) and any(states.on_one_core(one['state']) for one in states.of_row(row))
+
+
+def _apart(row, detail):
+    state, record = json.loads(row.get('state') or '{}') or {}, row.get('record')
+    alone = record is not None and any(len(one['cpus']) == 1 for one in (detail.records or [])[record:record + 1])
+    return alone or (probes.SHARING in state and not states.on_one_core(state))
 
 
 def _least(row, detail):
