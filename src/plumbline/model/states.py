@@ -28,7 +28,7 @@ from plumbline.model.grouping import by_key
 #: The probes, or how their names begin, whose levels are states.
 DEFINED_BY = (probes.CORE_TO_CORE, probes.SHARING)
 
-#: What is known of a state: name of a latency -> seconds, :data:`probes.SHARING` -> a factor; a team: numbers of threads and ranks;
+#: What is known of a state: name of a latency -> seconds, :data:`probes.SHARING` -> a factor; a team: numbers of threads and ranks,
 #: and whether lines of theirs go from core to core; a choice: team -> number of its state.
 State = dict[str, float]
 Team = tuple[int, int, bool]
@@ -245,7 +245,7 @@ def find(measurements: Sequence[dict], machine: Mapping[str, Any] | None = None)
     labels: list[np.ndarray] = [np.array([], dtype=int)] * len(measurements)
     centres: dict[Team, list[State]] = {}
     for team, numbers in by_key(zip(teams, range(len(teams)))).items():
-        defined_by = DEFINED_BY if team[-1] else DEFINED_BY[1:]
+        defined_by = DEFINED_BY if team[-1] else (probes.SHARING,)
         cases = [(number, {name: values for name, values in probes.features(measurements[number]).items() if name.startswith(defined_by)})
                  for number in numbers]
         centres[team] = _label(cases, [len(measurements[number]['seconds']) for number, _ in cases], labels)
