@@ -122,6 +122,12 @@ def test_states_of_two_sessions(a, b, expected):
     assert states.same(a, b) is expected
 
 
+def test_of_a_state_of_which_less_is_known_nothing_is_told_beside_those_it_may_be():
+    near, far, within_cores = ({'core_sharing': 1.0} | more for more in ({'core_to_core.0': NEAR}, {'core_to_core.0': FAR}, {}))
+    assert states.texts([within_cores, near, None, far, near]) == 'core-to-core 17 ns, core-to-core 110 ns'
+    assert states.texts([within_cores]) == 'one state'
+
+
 class Check:
     '''A check that yields the bandwidth of each of its records, and a ratio of two.'''
 

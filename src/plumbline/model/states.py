@@ -117,9 +117,9 @@ def text(state: State | None) -> str:
 
 
 def texts(met: Iterable[State | None]) -> str:
-    '''For people: some states, each once.'''
+    '''For people: some states, each once; one of which less is known is the same as many, and told where it is none of these.'''
     found: list[State | None] = []
-    for state in met:
+    for state in sorted(met, key=lambda one: -len(one or {})):
         if not any(same(state, other) for other in found):
             found.append(state)
     return ', '.join(map(text, found))
