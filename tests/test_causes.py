@@ -151,7 +151,8 @@ REAL = {
 
 def within_sight(rows):
     '''Whether a metric has lost as much as the session says that it sees: of what it does not see, it cannot name the cause.'''
-    judged = rows.filter(pl.col('reference') > 0, pl.col('value') > 0).drop_nulls(['sees', 'expected'])       # a floor of any machine is no reference that something was lost against
+    # A floor of any machine is no reference that something was lost against.
+    judged = rows.filter(pl.col('reference') > 0, pl.col('value') > 0).drop_nulls(['sees', 'expected'])
     return any(1 - (value / reference)**registry.better(metric) >= sees
                for metric, value, reference, sees in judged.select('metric', 'value', 'reference', 'sees').iter_rows())
 

@@ -299,9 +299,9 @@ def _on_one_core(row):
 
 
 def _apart(row, detail):
-    state, record = json.loads(row.get('state') or '{}') or {}, row.get('record')
+    record = row.get('record')
     alone = record is not None and any(len(one['cpus']) == 1 for one in (detail.records or [])[record:record + 1])
-    return alone or (probes.SHARING in state and not states.on_one_core(state))
+    return alone or (probes.SHARING in (row.get('state') or '') and not states.on_one_core(states.of_row(row)[0]['state']))
 
 
 def _least(row, detail):

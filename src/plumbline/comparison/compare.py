@@ -238,7 +238,7 @@ def _judged(pair, predicted, chance, named, listed, rate):
 
 
 def _part(row):
-    '''(subsystem, of its what) of the :class:`Part` that a row counts in; None if in none.'''
+    '''(subsystem, rates or shares) of the :class:`Part` that a row counts in; None if in none.'''
     part = registry.of_row(row)[0] if registry.better(row['metric']) != registry.NEITHER else registry.NO_MACHINE
     return None if part in (None, registry.NO_MACHINE) else (part, subsystems.kind(row['metric']))
 

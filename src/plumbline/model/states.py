@@ -29,7 +29,7 @@ from plumbline.model.grouping import by_key
 DEFINED_BY = (probes.CORE_TO_CORE, probes.SHARING)
 
 #: What is known of a state: name of a latency -> seconds, :data:`probes.SHARING` -> a factor; a team: numbers of threads and ranks,
-#: and whether lines of theirs go from core to core; a choice: team -> number of its state.
+#: and whether core-to-core latency tells its states apart; a choice: team -> number of its state.
 State = dict[str, float]
 Team = tuple[int, int, bool]
 Choice = dict[Team, int]
@@ -239,9 +239,8 @@ def _reduced(record: dict, number: int, inside: np.ndarray, state: State | None)
 def find(measurements: Sequence[dict], machine: Mapping[str, Any] | None = None) -> Found:
     '''The states that the samples of one program were taken in.'''
     machine = machine or {}
-    levels = _private_caches(machine)
-    private = [machine.get('virtual') == 'no' or _within_cores(record, levels) for record in measurements]
-    teams = [(record['threads'], record['ranks'], not own) for record, own in zip(measurements, private)]
+    moved, private = machine.get('virtual') != 'no', _private_caches(machine)
+    teams = [(record['threads'], record['ranks'], moved and not _within_cores(record, private)) for record in measurements]
     labels: list[np.ndarray] = [np.array([], dtype=int)] * len(measurements)
     centres: dict[Team, list[State]] = {}
     for team, numbers in by_key(zip(teams, range(len(teams)))).items():
