@@ -221,6 +221,16 @@ def test_working_sets_of_a_part():
     assert part['memory'] == whole['memory']
 
 
+@pytest.mark.parametrize('ours, l2', [(512, 96), (192, 96), (128, 96), (96, None)])
+def test_what_neighbours_leave_of_a_cache_of_cores_does_not_change_its_working_set(ours, l2):
+    '''Of 49 sessions on a virtual EPYC 48 found 192 to 512 KiB of L2, and 96 KiB took 3.8 to 4.3 ns in all of them; one found 128 KiB.'''
+    topology_of = {'topology': {'cores': ['0x1'], 'caches': [
+        {'type': level, 'size': size, 'cpusets': ['0x1']} for level, size in (('L1', 32 * KIB), ('L2', 512 * KIB), ('L3', 32 * MIB))]}}
+    sizes, skipped = topology.working_sets(topology_of, [0], ours={'L2': ours * KIB, 'L3': 2 * MIB})
+    assert sizes.get('L2') == (l2 and l2 * KIB) and ('L2' in skipped) == (l2 is None)
+    assert sizes['L3'] == MIB       # others fill the last level: half of what was found
+
+
 def test_a_level_that_is_gone_is_left_out_and_not_measured_in_memory():
     '''A working set of half of the claim would lie in memory, by the name of L3.'''
     x = model.sizes(CLAIMS)

@@ -148,7 +148,7 @@ def _judged(key, lines, known, rerun):
     if found is None and of_other_states and not single:
         told = f'its references are of another state of the machine ({there})'
         if by_rates:
-            return Subsystem(part, kind, verdict.NO_REFERENCE, f'{told}; its rates and times are judged', **counts)
+            return Subsystem(part, kind, verdict.NO_REFERENCE, f'{told}; left to its rates and times', **counts)
         again = [line.detail.rerun for line in of_other_states if line.detail.rerun]
         return Subsystem(part, kind, verdict.UNSTABLE, f'not judged: {told}', **counts, rerun=list(dict.fromkeys(again))[:MOST_BLAMED])
     if found is None:
@@ -169,7 +169,7 @@ def _judged(key, lines, known, rerun):
                 f'{quantity.percent(explained, 0)}, so it may not be this machine that is {told}')
     elif ruling == verdict.PASS and len(of_other_states) >= counts['count']:
         told = f'of {len(of_other_states)} of its metrics the references are of another state of the machine ({there}); the others are {told}'
-        ruling, told = (ruling, f'{told}; its rates and times are judged') if by_rates else (verdict.UNSTABLE, f'not judged: {told}')
+        ruling, told = (ruling, f'{told}; left to its rates and times') if by_rates else (verdict.UNSTABLE, f'not judged: {told}')
     again = [] if ruling == verdict.PASS else [rerun[id(member)] for member in score.members[:MOST_BLAMED] if rerun[id(member)]]
     return Subsystem(part, kind, ruling, told, **counts, change=score.change, sees=found.sees, rerun=list(dict.fromkeys(again)),
                      lost=found.verdict != verdict.PASS)

@@ -54,7 +54,7 @@ def diagnosed(rows, odd, tests):
     told = {line.display_name for line in lines if not line.metric}
     lines += [_without(rows, test) for test in tests if test not in told]
     scores = odd.filter(pl.col('name') == 'score')['subsystem'].unique(maintain_order=True)
-    parts = [Subsystem(name, subsystems.RATES, verdict.FAIL, '', 0, 0, 0) for name in scores]
+    parts = [Subsystem(name, subsystems.RATES, verdict.FAIL, '', 0, 0, 0, lost=True) for name in scores]
     return diagnose(lines, [], Judged(parts)).findings
 
 

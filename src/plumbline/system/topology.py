@@ -47,6 +47,9 @@ ABOVE_LOWER_LEVEL = 2
 #: processes, with an L2 of 1 MiB and a part of 32 MiB of L3: 3 MiB took 14.6 to 15.0 ns, 8 MiB 17 to 90.
 ABOVE_LOWER_LEVEL_SHARED = 3
 
+#: So much of a core's own level may be that: what is found of it depends on who chases beside us on the core, the latency of this does not.
+CACHE_SHARE_OF_CORE = 0.75
+
 #: Why a case of all CPUs is not compared with a case of one.
 ONE_CPU = 'there is one CPU: nothing to add up'
 
@@ -283,11 +286,13 @@ def sizes_text(ours):
 
 def _cache_working_set(processor, level, cpus, ours):
     there = reduced(processor, ours)
-    size = int(CACHE_SHARE * capacity(there, level, cpus))
-    below = [lower for lower in _caches(processor) if lower < level]
+    known, held = _caches(processor), capacity(there, level, cpus)
+    size = int(CACHE_SHARE * held)
+    below = [lower for lower in known if lower < level]
     lower = capacity(there, below[-1], cpus) if below else 0
     if level in ours and lower:     # what is ours of the lower level may be another part of it in the next session: by its claim
-        size = min(size, ABOVE_LOWER_LEVEL_SHARED * capacity(processor, below[-1], cpus))
+        usual = ABOVE_LOWER_LEVEL_SHARED * capacity(processor, below[-1], cpus)
+        size = usual if level != max(known) and usual <= CACHE_SHARE_OF_CORE * held else min(size, usual)
     if size < ABOVE_LOWER_LEVEL * lower:
         raise PlumblineError(
             f'{level} cannot be isolated: half of its capacity ({quantity.size(size)}) is below {ABOVE_LOWER_LEVEL} x {below[-1]} '
