@@ -5,7 +5,7 @@ A condition of a rule is an object with one key:
 ``all``, ``any``, ``not``
   of other conditions.
 ``failed``
-  a metric that ``metric``, ``check`` and ``subsystem`` (patterns as of a shell) choose is FAIL.
+  a metric that ``metric``, ``check`` and ``subsystem`` (patterns as of a shell) choose is FAIL, or UNSTABLE and less than ``unstable_below``.
 ``loss``
   the median loss of those metrics against recorded references, a share of the reference, is ``above`` or ``below`` a number; or what
   they have lost more than the metrics ``beside`` them of the same checks.
@@ -216,7 +216,9 @@ class _Host:
 
     def _failed(self, what):
         judged = [line for line in self._chosen(what) if line.verdict in (*_WRONG, verdict.PASS)]
-        wrong = [line for line in judged if line.verdict == verdict.FAIL]
+        most = what.get('unstable_below', -np.inf)
+        wrong = [line for line in judged if line.verdict == verdict.FAIL or
+                 (line.verdict == verdict.UNSTABLE and quantity.known(line.value) and line.value < most)]
         return bool(wrong) if judged else None, [_named(wrong, lambda line: line.reason)] if wrong else [], wrong
 
     def _loss(self, what):
