@@ -76,6 +76,17 @@ def test_a_step_and_its_end_are_two_and_one_odd_session_is_none():
     assert changes.steps(np.exp(logs), NOTHING, changes.RATE) == []
 
 
+def test_what_the_last_session_no_longer_has_was_an_incident():
+    logs = np.random.default_rng(5).normal(0, 0.01, 30)
+    incident = logs + np.repeat([0.0, -1.2, 0.0], [27, 2, 1])
+    assert changes.steps(np.exp(incident), NOTHING, changes.RATE) == []
+    assert changes.lasting(np.exp(incident), NOTHING, 5, np.ones(30)).chance > changes.RATE
+    stays = incident + np.repeat([0.0, -1.2], [29, 1])
+    assert [one.begin for one in changes.steps(np.exp(stays), NOTHING, changes.RATE)] == [27]
+    found = changes.lasting(np.exp(stays), NOTHING, 5, np.ones(30))
+    assert found.begin == 27 and found.chance < 1e-6
+
+
 def test_a_loss_that_creeps_is_found():
     '''1 % in thirty sessions, scatter 2 %.'''
     chance = np.random.default_rng(5)
@@ -246,6 +257,12 @@ def test_a_gain_hides_no_later_loss(tmp_path):
     assert (loss.begin, loss.count) == (names[25], 8) and loss.step.change == pytest.approx(1.12 / 1.2 - 1, abs=0.01)
 
 
+def test_an_incident_hides_no_loss_that_lasts(tmp_path):
+    names = fill(tmp_path, STEP + [0.4, 0.3, 0.9])
+    loss, = history.lasting(history.read(tmp_path / 'archive'))
+    assert (loss.begin, loss.count) == (names[14], 9) and loss.step.change == pytest.approx(-0.1, abs=0.01)
+
+
 def turns(number):
     return f'n{number % 2 + 1}'
 
@@ -297,8 +314,8 @@ def test_a_night_in_which_a_test_failed_is_no_pass_in_the_calendar(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('values', [[1.0] * 20, [1.0] * 8 + [0.9] * 4 + [1.0] * 8, [1.0] * 14 + [1.1] * 6, [1.0] * 19 + [0.5], [1.0] * 6],
-                         ids=['unchanged', 'went away', 'faster', 'one session', 'few'])
+@pytest.mark.parametrize('values', [[1.0] * 20, [1.0] * 8 + [0.9] * 4 + [1.0] * 8, [1.0] * 14 + [1.1] * 6, [1.0] * 19 + [0.5], [1.0] * 17 + [0.3, 0.4, 1.0],
+                                    [1.0] * 6], ids=['unchanged', 'went away', 'faster', 'one session', 'two sessions', 'few'])
 def test_no_lasting_loss(tmp_path, values):
     fill(tmp_path, values)
     assert history.lasting(history.read(tmp_path / 'archive')) == []

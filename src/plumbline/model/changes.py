@@ -18,6 +18,9 @@ from plumbline.model.prediction import Prior
 #: Sessions of a new level: what goes away sooner is an incident of its session, not a step.
 LASTING = 3
 
+#: What is so many times as probable by the level before as by the new one is back.
+_BACK = 20
+
 #: The correlation of neighbouring sessions, at most: beyond, what there is is a drift.
 MOST_MEMORY = 0.6
 
@@ -64,14 +67,36 @@ def step(values: ArrayLike, prior: Prior, before: int = LASTING, shares: ArrayLi
 def lasting(values: np.ndarray, prior: Prior, before: int, shares: np.ndarray) -> Step | None:
     '''As :func:`step`; where that is a certain gain, the loss that follows it: what was gained is the level that is lost then.
 
-    The gain must have lasted :data:`subsystems.LEAST_SESSIONS` sessions.
+    The gain must have lasted :data:`subsystems.LEAST_SESSIONS` sessions.  A certain loss that the last session no longer has was an incident,
+    and its sessions count no more.
     '''
     found = step(values, prior, before, shares)
+    if found and found.change < 0 and found.chance <= RATE and _is_back(np.log(values), found.begin, prior, shares[-1]):
+        kept = np.flatnonzero(~_at_new_level(np.log(values), found.begin))
+        later = lasting(values[kept], prior, before, shares[kept])
+        return later and replace(later, begin=int(kept[later.begin]))
     if found and found.change > 0 and found.chance <= RATE:
         later = lasting(values[found.begin:], prior, subsystems.LEAST_SESSIONS, shares[found.begin:])
         if later and later.change < 0:
             return replace(later, begin=found.begin + later.begin)
     return found
+
+
+def _levels(logs: np.ndarray, begin: int) -> tuple[float, float]:
+    '''The level before a step, and the new one as the sessions but the last have it.'''
+    return float(np.mean(logs[:begin])), float(np.median(logs[begin:-1]))
+
+
+def _is_back(logs: np.ndarray, begin: int, prior: Prior, share: float = 1.0) -> bool:
+    '''Whether the last value is rather of the level before a step than of the new one; of losses within the scatter nobody can tell.'''
+    old, new = _levels(logs, begin)
+    deviation, _ = prediction.moderated(float(np.var(logs[:begin], ddof=min(1, begin - 1))), begin - 1, prior)
+    return bool((logs[-1] - new)**2 - (logs[-1] - old)**2 > 2 * deviation**2 / share * np.log(_BACK))
+
+
+def _at_new_level(logs: np.ndarray, begin: int) -> np.ndarray:
+    old, new = _levels(logs, begin)
+    return (np.arange(logs.size) >= begin) & (np.abs(logs - new) < np.abs(logs - old))
 
 
 def apart(one: np.ndarray, other: np.ndarray) -> float:
@@ -162,6 +187,8 @@ def steps(values: ArrayLike, prior: Prior, rate: float) -> list[Step]:
         if max(chances) <= rate:
             break
         del cuts[1 + int(np.argmax(chances))]
+    if len(cuts) > 2 and _is_back(np.log(values[cuts[-3]:]), cuts[-2] - cuts[-3], prior):
+        del cuts[-2]
     levels = [float(np.mean(np.log(values[begin:end]))) for begin, end in itertools.pairwise(cuts)]
     return [Step(begin, float(np.expm1(after - before)), chance) for begin, before, after, chance in zip(cuts[1:-1], levels, levels[1:], chances)]
 
