@@ -110,6 +110,7 @@ def test_what_is_unstable_is_not_accepted(tmp_path):
         assert text in (tmp_path / 'a.html').read_text()
 
 
+@pytest.mark.slow
 def test_a_lasting_loss_is_no_pass(tmp_path):
     '''Each night within its bounds, and 5 % worse for half of them: exit 1 of plumbline report, too.'''
     noise = np.random.default_rng(1).normal(0, 0.005, 24)

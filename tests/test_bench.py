@@ -93,6 +93,7 @@ def test_the_share_of_time_is_compared_whatever_the_state_of_the_host(tmp_path, 
     assert rows.filter(pl.col('state').is_null() & pl.col('states').is_null())['name'].to_list() == ['cpu_availability'] and rows.height == 13
 
 
+@pytest.mark.slow
 def test_the_memory_of_a_command_is_not_that_of_whoever_starts_it(tmp_path):
     mine = np.ones(2 * 10**7)        # 160 MB
     assert paper.cost_of(['plumbline', '--help'], tmp_path).megabytes < mine.nbytes / 1e6

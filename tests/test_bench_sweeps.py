@@ -103,6 +103,7 @@ def test_a_sweep_that_fails_is_told_and_run_the_next_time(tmp_path, no_cluster, 
     assert told[-1] == '2 of 5: null 7: a node is missing'
 
 
+@pytest.mark.slow
 def test_the_cluster_is_found_without_a_change_of_the_path():
     code = ('import sys; before = [*sys.path]; from plumbline.bench.common import virtual_cluster\n'
             'assert virtual_cluster().__name__ == "Cluster" and sys.path == before')
@@ -203,6 +204,7 @@ def test_what_a_node_has_lost_since_is_found_though_its_peers_differ_as_much():
     assert found[0].found == 0 and found[6].found == 2 and found[6].others == found[6].alarms == 0
 
 
+@pytest.mark.slow
 def test_the_table_of_the_simulation_is_told():
     text = simulation.lines((NOISE,), (4,), histories=(0,), fleets=1, sweeps=2, metrics=2)
     assert text[0] == 'Simulated: one node has lost 5 % of one of 9 subsystems.' and text[5].startswith('1 % within, 1 % between  4      0')

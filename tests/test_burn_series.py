@@ -198,6 +198,7 @@ def test_what_is_no_record_is_named(text, told):
         model.parse(text, 'file')
 
 
+@pytest.mark.slow
 def test_figures():
     burn = model.parse(text_of(START, *(phase_of(number, number) for number in range(1, 1001))), 'file')
     points = model.thinned(burn)

@@ -407,6 +407,7 @@ def test_the_table_names_what_is_slower_first_and_what_else_changed(place):
     assert "to confirm it, measure again, and name that session with --after, too: reframe ... -n '^(triad_memory" in done.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('rates, code', [((705,), 1), ((1005,), 0), ((705, 1005), 0), ((705, 695), 1)])
 def test_worse_is_what_is_worse_in_each_session_after_that_measured_it(place, tmp_path, rates, code):
     '''The further ones measured the one test that was worse.'''
@@ -431,6 +432,7 @@ def test_a_test_that_fails_in_one_session_after_only_is_not_worse(write):
         compare.confirmed(found, [found])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('unclear', [
     {'state': {'core_to_core.0': 17e-9}}, {'spread': 0.9}, {'record': 0, 'size': 2**18}])
 def test_a_session_in_which_it_is_unclear_does_not_clear_what_is_worse(write, unclear):

@@ -44,6 +44,7 @@ def test_a_step_by_hand_and_a_scatter_that_does_not_count_steps():
     assert changes.step(np.ones(9), (0, 0.0)).chance == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('size', [8, 30, 100])
 @pytest.mark.parametrize('freedom', [3, 10])
 def test_chance_is_what_it_says(size, freedom):
@@ -155,6 +156,7 @@ def test_a_loss_that_stays(tmp_path):
     assert '10 metrics' in done.output.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_sessions_of_other_tests_between_them_hide_no_loss(tmp_path):
     '''A gate runs beside the nights, a perflog was imported, a check is new: they say nothing of what they do not measure.'''
     fill(tmp_path, STEP[:-1])
@@ -170,6 +172,7 @@ def test_sessions_of_other_tests_between_them_hide_no_loss(tmp_path):
     assert report.exit_code == 0 and 'worse since' not in report.output and run(tmp_path).exit_code == 1
 
 
+@pytest.mark.slow
 def test_plumbline_report_says_so_and_ends_with_1(tmp_path):
     fill(tmp_path, STEP)
     options = ['--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path / 'page')]
@@ -181,6 +184,7 @@ def test_plumbline_report_says_so_and_ends_with_1(tmp_path):
     assert done.exit_code == 0, done.output
 
 
+@pytest.mark.slow
 def test_what_was_accepted_is_the_new_state(tmp_path):
     names = fill(tmp_path, [1.0] * 14)
     fill(tmp_path, [0.9] * 10, first=14)
@@ -236,6 +240,7 @@ def test_sessions_that_measure_more_than_the_nights_hide_no_loss(tmp_path):
     assert run(tmp_path).exit_code == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('ended', [False, True])
 def test_metrics_that_come_or_end_cut_no_course(tmp_path, ended):
     '''Most of them; nor do references that only these have accept what was lost before.'''
@@ -280,6 +285,7 @@ def test_nodes_are_held_against_themselves(tmp_path, node, values, losses):
     assert sum(len(one.sessions) for one in courses) == len(values) and len(courses) == (1 if values is STEP and losses else 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('later, losses', [(2**19, 1), (2**18, 0)])
 def test_another_working_set_of_a_cache_is_no_loss(tmp_path, later, losses):
     chance = np.random.default_rng(7)

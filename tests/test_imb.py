@@ -103,6 +103,7 @@ def test_everything_is_reported_once_in_the_words_asked_for():
 
 # --- an output that is not whole ---------------------------------------------------------------------------------
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', WHOLE)
 def test_truncated_anywhere(name):
     '''Cut behind any line, and in the middle of any: an error, or nothing but blank lines was lost.'''
@@ -157,6 +158,7 @@ def test_a_line_is_lost_doubled_glued_or_between(name, change):
             assert found == whole, f'line {at + 1}: {lines[at]!r}'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', WHOLE)
 def test_a_garbled_number(name):
     '''A letter, a point or a minus anywhere in the first row or the last, a blank within a number: always an error.'''

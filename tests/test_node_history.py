@@ -378,6 +378,7 @@ def test_evidence_that_somebody_has_changed_breaks_nothing(tmp_path):
         assert findings.changed_since(evidence, GOOD, 'n1') == ([], [], [])
 
 
+@pytest.mark.slow
 def test_a_node_is_drained_repaired_measured_and_put_back(tmp_path):
     work, found = sweep_of(tmp_path, SLOW)
     list(proposals.follow_up(work, found))
@@ -403,6 +404,7 @@ def test_a_node_is_drained_repaired_measured_and_put_back(tmp_path):
         'drain', 'drained', 'repaired', 'return', 'returned', 'drain']
 
 
+@pytest.mark.slow
 def test_a_node_that_the_gate_has_drained_is_in_doubt_has_a_ticket_and_is_put_back(tmp_path):
     why = 'plumbline gate: drain: dimm.count is 7, expected 8'
 
@@ -479,6 +481,7 @@ def repaired(tmp_path):
 NOT_AGAIN = r'not known whether it is healthy: not measured again: speed %threads=one flops\b.*; run these checks on it$'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('frame, said', [
     (table({'n3': 100}, 'latency', 'us'), NOT_AGAIN), (table({'n3': float('nan')}), NOT_AGAIN),
     (among(table(numbered(100, 100, 100, 100), 'flops.other'), noise=0.001), NOT_AGAIN),       # in order among its peers, by other metrics
@@ -546,6 +549,7 @@ def test_the_site_s_command_is_told_once_and_again_if_it_failed(tmp_path):
     assert 'told' not in list(proposals.follow_up(work, found))[-1]
 
 
+@pytest.mark.slow
 def test_the_site_s_command_is_told_what_was_only_printed(tmp_path):
     work, found = sweep_of(tmp_path, SLOW)
     good = GOOD.filter(pl.col('node') == 'n3')

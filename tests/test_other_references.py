@@ -68,6 +68,7 @@ def theirs(rows):
     return rows.filter(pl.col('name') == 'steps').row(0, named=True)
 
 
+@pytest.mark.slow
 def test_what_fails_there_keeps_nobody_from_references(accepted):
     content = references.load(accepted.folder / 'made.yaml')
     assert set(content) == {'$accepted', '$provenance', 'Triad', 'GROMACS'} and content['GROMACS']['$index'] == ['$partition', '$environ', 'case']
@@ -88,6 +89,7 @@ def test_a_loss_within_reframes_bounds_is_a_fail(accepted):
     assert row['verdict'] == 'FAIL' and row['reason'].startswith('100 is at least 50.00 ns/day, by ReFrame; 100 is at least ')
 
 
+@pytest.mark.slow
 def test_what_fails_by_its_references_is_not_made_healthy_by_forgetting_them(accepted):
     before = references.load(accepted.folder / 'made.yaml')['GROMACS']
     for _ in range(5):

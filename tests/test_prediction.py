@@ -133,6 +133,7 @@ def test_metrics_that_agree_are_no_accident_and_those_that_move_together_are_one
     assert _score(members).expected.deviation == pytest.approx(_score(members[:1]).expected.deviation)
 
 
+@pytest.mark.slow
 def test_false_alarms_of_subsystems_on_a_machine_with_moods():
     '''12 subsystems of 15 metrics, half of whose variance is the mood of the session.'''
     generator, alarms, count = np.random.default_rng(5), 0, 80

@@ -177,6 +177,7 @@ def test_the_rate_is_divided_among_the_metrics_and_those_recorded_elsewhere(tmp_
 
 # --- which sessions ---------------------------------------------------------------------------------------------------------
 
+@pytest.mark.slow
 def test_fewer_than_five_are_refused_in_one_line(tmp_path):
     sessions(tmp_path, make=lambda _: [triad(metric())], values=range(4))
     bad = session(tmp_path, 4, triad(metric(verdict='FAIL', reason='it is slow')))
@@ -251,6 +252,7 @@ def test_a_session_of_which_a_subsystem_has_lost_what_something_explains_is_left
         'UNSTABLE: memory, one thread, rates and times: not judged: the hypervisor took 4 % of the time of its tests'] * out
 
 
+@pytest.mark.slow
 def test_as_many_as_asked_for_the_latest_first(tmp_path):
     names = sessions(tmp_path, values=range(1, 8), make=lambda _: [triad(metric())])
     assert propose(tmp_path, count=5).sessions == names[-5:]
@@ -269,6 +271,7 @@ def noisy(generator, names, middle, deviation=0.01):
     return [metric(name, middle * float(np.exp(deviation * generator.standard_normal()))) for name in names]
 
 
+@pytest.mark.slow
 def test_an_odd_session_is_left_out_and_an_older_one_taken(tmp_path):
     generator, names = np.random.default_rng(7), [f'bandwidth.{letter}' for letter in 'abcdefghijkl']
     archived = sessions(tmp_path, [1000, 1000, 1000, 800, 1000, 1000, 1000],
@@ -282,6 +285,7 @@ def test_an_odd_session_is_left_out_and_an_older_one_taken(tmp_path):
     assert all(taken.written[place][0][1] < leaf[1] for place, (leaf, _) in found.written.items())      # and bounds are wider
 
 
+@pytest.mark.slow
 def test_of_sessions_that_are_alike_hardly_any_is_odd():
     '''15 machines whose sessions have moods: at 1 % a session is left out in 0.15 of them.'''
     generator, odd = np.random.default_rng(8), 0
@@ -352,6 +356,7 @@ def test_a_node_that_differs_is_named_where_nodes_take_turns(factors, named):
     assert all(abs(odd.change) == pytest.approx(1 - min(factors), abs=0.06) for odd in found)
 
 
+@pytest.mark.slow
 def test_an_odd_node_does_not_enter_silently_where_nodes_take_turns(tmp_path):
     names = [session(tmp_path, number, triad(metric(value=(1000.0, 1010.0, 800.0)[number % 3]), job_nodelist=[f'n{number % 3 + 1}']))
              for number in range(18)]

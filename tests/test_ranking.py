@@ -116,6 +116,7 @@ def test_a_second_measurement_in_another_state_says_nothing():
     assert second_time(17, [('n4', 110, 100.0)]) == (100, False)
 
 
+@pytest.mark.slow
 def test_a_node_alone_in_its_state_is_compared_by_what_earlier_sweeps_know_of_it():
     '''By 17 ns values are half of those by 110; n4 is alone there, and others have been.'''
     def kept(sweeps):
@@ -220,6 +221,7 @@ def test_of_equal_nodes_none_is_an_outlier(count, noise, sweeps):
     assert sum(not one.divided.is_empty() for one in found) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('count, noise, loss', [(4, 0.02, 0.3), (64, 0.02, 0.12), (64, 0.01, 0.05), (4, 0.01, 0.15), (64, 0.08, 0.4)])
 def test_a_slow_subsystem_is_named_and_no_other_node(count, noise, loss):
     found = ranking.rank(drawn(np.random.default_rng(count), count, noise, {'memory, all threads': loss}))
@@ -228,6 +230,7 @@ def test_a_slow_subsystem_is_named_and_no_other_node(count, noise, loss):
     assert found.scores.filter(check=score)['sees'].median() < 1.5 * loss
 
 
+@pytest.mark.slow
 def test_ratios_that_a_slow_node_keeps_do_not_dilute_its_rates():
     '''Twice as many: in one score n3 would be 1.7 % low, which is too little to act on; and its ratios are in order in both measurements.'''
     fleet = simulation.Fleet(np.random.default_rng(1), 16, simulation.Noise(0.003, 0.003))
@@ -401,6 +404,7 @@ def test_a_memory_hog_in_a_sweep_is_an_outlier():
     assert set(ranking.rank(frame).outliers()['node']) == {'n1'}
 
 
+@pytest.mark.slow
 def test_the_sweeps_of_another_partition_say_nothing(tmp_path):
     frame = company(numbered(*[0] * 4))
     ranked = ranking.rank(frame)

@@ -471,6 +471,7 @@ def said_by(done):
     return re.sub(r'(?m)^WARNING: Retrying .*\n', '', done.stderr)
 
 
+@pytest.mark.slow
 def test_a_package_that_is_not_the_one_that_was_locked(bare, tmp_path):
     lock = tmp_path / 'lock'
     lock.write_text(f'semver==3.1.1 --hash=sha256:{64 * "0"}\n')

@@ -63,6 +63,7 @@ def test_values_are_in_base_units_with_the_mode_and_what_is_not_known_is_left_ou
         assert summary(sample.frame(case, info={'cmdline': said}))['mode'] == mode
 
 
+@pytest.mark.slow
 def test_report_writes_them(tmp_path):
     archive.write(sample.sample_session(), tmp_path / 'archive')
     files = tmp_path / 'summary.json', tmp_path / 'metrics/plumbline.prom'
