@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import fcntl
 import json
 import os
 import pathlib
@@ -273,6 +274,14 @@ def test_what_was_run_is_not_run_again(tmp_path, monkeypatch):
     verdicts.run(tmp_path, 2, 1, ['hog'])
     verdicts.run(tmp_path, 3, 2, ['hog'])
     assert run[3:] == [('null', 3), ('hog', 2)]
+
+
+def test_two_benchmarks_do_not_measure_each_other(tmp_path):
+    with open(tmp_path / 'lock', 'w') as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(PlumblineError, match='another benchmark runs its sessions there: wait for its end'):
+            verdicts.run(tmp_path, 1, 0)
+        assert not (tmp_path / 'sessions').exists()
 
 
 def test_the_first_sessions_become_references_as_soon_as_they_are_good_enough(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 '''The benchmark of the verdicts: sessions in which nothing has changed, and sessions with a real fault, by turns; how many are found?'''
 
 import contextlib
+import fcntl
 import functools
 import math
 import signal
@@ -96,11 +97,11 @@ def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True)
     :arg apart: seconds between the starts of the sessions that become references: those in a row do not know what sessions differ by.
     :arg draws: how many references the sessions are held against beside the first ones: :func:`exchanged.lines`.
     :returns: the exit code, :data:`table.CODES`.
-    :raises PlumblineError: if there is no such fault, or if the first sessions make no references.
+    :raises PlumblineError: if there is no such fault, if another one runs sessions in the folder, or if the first sessions make no references.
     '''
     refuse_unknown(only, FAULTS)
     place, order = Place(folder), plan(null, faults, only or FAULTS)
-    with terminated_as_interrupted():
+    with terminated_as_interrupted(), _alone(place.folder) if order else contextlib.nullcontext():
         if order and not place.has_references:
             _become_references(place, tell, apart)
         run_all(place, order, FAULTS, tell)
@@ -131,6 +132,18 @@ def _wait(place, apart, tell):
     if left > 0:
         tell(f'sessions that become references begin {apart / 60:.0f} minutes apart: the next one in {left / 60:.0f}')
         time.sleep(left + 5)        # ReFrame's own start, which counts, is a little later than ours
+
+
+@contextlib.contextmanager
+def _alone(folder):
+    '''Two benchmarks at once would measure each other.'''
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / 'lock', 'w') as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PlumblineError(f'{folder}: another benchmark runs its sessions there: wait for its end') from None
+        yield
 
 
 @contextlib.contextmanager
