@@ -290,8 +290,9 @@ def _cache_working_set(processor, level, cpus, ours):
     size = int(CACHE_SHARE * held)
     below = [lower for lower in known if lower < level]
     lower = capacity(there, below[-1], cpus) if below else 0
-    if level in ours and lower:     # what is ours of the lower level may be another part of it in the next session: by its claim
-        usual = ABOVE_LOWER_LEVEL_SHARED * capacity(processor, below[-1], cpus)
+    if level in ours:       # what is ours of the lower level may be another part of it in the next session: by its claim
+        usual = int(CACHE_SHARE * capacity(processor, level, cpus))
+        usual = min(usual, ABOVE_LOWER_LEVEL_SHARED * capacity(processor, below[-1], cpus)) if below else usual
         size = usual if level != max(known) and usual <= CACHE_SHARE_OF_CORE * held else min(size, usual)
     if size < ABOVE_LOWER_LEVEL * lower:
         raise PlumblineError(
