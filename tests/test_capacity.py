@@ -223,7 +223,7 @@ def test_working_sets_of_a_part():
 
 @pytest.mark.parametrize('ours, l2, l1_of_ours, l1', [(512, 96, 32, 16), (192, 96, 24, 16), (128, 96, 22, 16), (96, None, 16, 8)])
 def test_what_neighbours_leave_of_a_cache_of_cores_does_not_change_its_working_set(ours, l2, l1_of_ours, l1):
-    '''Of 49 sessions on a virtual EPYC 48 found 192 to 512 KiB of L2, and 96 KiB took 3.8 to 4.3 ns in all of them; one found 128 KiB.'''
+    '''Of 49 sessions on a virtual EPYC 48 found 192 to 512 KiB of L2, and undisturbed 96 KiB took 3.8 to 4.3 ns in all; one found 128 KiB.'''
     topology_of = {'topology': {'cores': ['0x1'], 'caches': [
         {'type': level, 'size': size, 'cpusets': ['0x1']} for level, size in (('L1', 32 * KIB), ('L2', 512 * KIB), ('L3', 32 * MIB))]}}
     sizes, skipped = topology.working_sets(topology_of, [0], ours={'L2': ours * KIB, 'L3': 2 * MIB})
