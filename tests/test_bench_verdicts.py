@@ -24,7 +24,7 @@ from native import SOURCE, needs, x86_only
 from plumbline import bench, cli
 from plumbline.analysis import diagnosis, lines, subsystems
 from plumbline.analysis.session import Session
-from plumbline.bench import verdicts
+from plumbline.bench import sweeps, verdicts
 from plumbline.bench.common import Figure
 from plumbline.bench.verdicts import exchanged, faults, rungs, session, table
 from plumbline.bench.verdicts.faults import FAULTS, Launch, NotHere
@@ -118,7 +118,7 @@ def test_a_neighbour_works_on_its_cpu_and_is_gone_afterwards(name, tmp_path):
 
 INTERRUPTED = '''
 import time
-from plumbline.bench import verdicts
+from plumbline.bench import sweeps, verdicts
 def measure(place, kind, number, launch):
     launch.start(['sleep', '60'])
     print('measuring', flush=True)
@@ -276,11 +276,12 @@ def test_what_was_run_is_not_run_again(tmp_path, monkeypatch):
     assert run[3:] == [('null', 3), ('hog', 2)]
 
 
-def test_two_benchmarks_do_not_measure_each_other(tmp_path):
+@pytest.mark.parametrize('benchmark', [verdicts, sweeps])
+def test_two_benchmarks_do_not_measure_each_other(benchmark, tmp_path):
     with open(tmp_path / 'lock', 'w') as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(PlumblineError, match='another benchmark runs its sessions there: wait for its end'):
-            verdicts.run(tmp_path, 1, 0)
+        with pytest.raises(PlumblineError, match='another benchmark runs there: wait for its end'):
+            benchmark.run(tmp_path, 1, 0)
         assert not (tmp_path / 'sessions').exists()
 
 

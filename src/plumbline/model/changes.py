@@ -70,9 +70,9 @@ def lasting(values: np.ndarray, prior: Prior, before: int, shares: np.ndarray) -
     The gain must have lasted :data:`subsystems.LEAST_SESSIONS` sessions.  A certain loss that the last session no longer has was an incident,
     and its sessions count no more.
     '''
-    found = step(values, prior, before, shares)
-    if found and found.change < 0 and found.chance <= RATE and _is_back(np.log(values), found.begin, prior, shares[-1]):
-        kept = np.flatnonzero(~_at_new_level(np.log(values), found.begin))
+    found, logs = step(values, prior, before, shares), np.log(values)
+    if found and found.change < 0 and found.chance <= RATE and _is_back(logs, found.begin, prior, shares[-1]):
+        kept = np.flatnonzero(~_at_new_level(logs, found.begin))
         later = lasting(values[kept], prior, before, shares[kept])
         return later and replace(later, begin=int(kept[later.begin]))
     if found and found.change > 0 and found.chance <= RATE:

@@ -328,6 +328,7 @@ def working_set(processor, level, cpus, available=None, ours=None):
 
     A cache level: half of what ``cpus`` reach of it, which must be at least twice what they reach
     of the level below; where the cache may be others' too, no more than three times what the topology says of that.
+    Of a core's own level it stays what it is by the topology while no more than three quarters of what is ours.
 
     Memory: four times what threads on ``cpus`` can hold of the last-level caches of the whole node (other cores' caches may hold lines too), and no
     less than all of them, since ours may become more; at least 256 MiB, at most a quarter of ``available``.  What is ours was measured by one thread,

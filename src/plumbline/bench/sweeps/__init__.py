@@ -26,12 +26,13 @@ def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True)
     '''Run the sweeps that the folder does not have yet, one line each, then the table.
 
     :arg only: names of faults; all by default.
-    :raises PlumblineError: if there is no such fault, no cluster can be started, or sweep after sweep has not measured all nodes.
+    :raises PlumblineError: if there is no such fault, another one runs in the folder, no cluster can be started, or sweep after sweep has not
+        measured all nodes.
     '''
     verdicts.refuse_unknown(only, FAULTS)
     place, order = Place(folder), plan(null, faults, only or FAULTS)
     if any(verdicts.to_do(place, order)):
-        with verdicts.terminated_as_interrupted(), place:
+        with verdicts.terminated_as_interrupted(), verdicts.alone(place.folder), place:
             verdicts.run_all(place, order, FAULTS, tell)
     for line in lines(place):
         tell(line)

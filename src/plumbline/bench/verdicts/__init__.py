@@ -13,7 +13,7 @@ from plumbline.bench.verdicts import exchanged, rungs
 from plumbline.bench.verdicts.faults import FAULTS, NotHere
 from plumbline.bench.verdicts.session import REFERENCES, Place
 from plumbline.bench.verdicts.table import CODES, NULL, REFERENCE, told
-from plumbline.errors import PlumblineError
+from plumbline.errors import PlumblineError, saying_why
 from plumbline.model.good_state import LEAST_APART
 
 #: Sessions after which there must be references.
@@ -97,14 +97,15 @@ def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True)
     :arg apart: seconds between the starts of the sessions that become references: those in a row do not know what sessions differ by.
     :arg draws: how many references the sessions are held against beside the first ones: :func:`exchanged.lines`.
     :returns: the exit code, :data:`table.CODES`.
-    :raises PlumblineError: if there is no such fault, if another one runs sessions in the folder, or if the first sessions make no references.
+    :raises PlumblineError: if there is no such fault, if another one runs in the folder, or if the first sessions make no references.
     '''
     refuse_unknown(only, FAULTS)
     place, order = Place(folder), plan(null, faults, only or FAULTS)
-    with terminated_as_interrupted(), _alone(place.folder) if order else contextlib.nullcontext():
-        if order and not place.has_references:
-            _become_references(place, tell, apart)
-        run_all(place, order, FAULTS, tell)
+    if order:
+        with terminated_as_interrupted(), alone(place.folder):
+            if not place.has_references:
+                _become_references(place, tell, apart)
+            run_all(place, order, FAULTS, tell)
     found, targets = told(place)
     for line in found:
         tell(line)
@@ -135,14 +136,21 @@ def _wait(place, apart, tell):
 
 
 @contextlib.contextmanager
-def _alone(folder):
-    '''Two benchmarks at once would measure each other.'''
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / 'lock', 'w') as lock:
+def alone(folder):
+    '''Two benchmarks at once would measure each other.
+
+    :raises PlumblineError: if another one runs in the folder, or if nothing can be written there.
+    '''
+    with saying_why(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = open(folder / 'lock', 'w')
+    with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise PlumblineError(f'{folder}: another benchmark runs its sessions there: wait for its end') from None
+            raise PlumblineError(f'{folder}: another benchmark runs there: wait for its end') from None
+        except OSError:
+            pass        # a file system without locks, as Lustre mounted without -o flock
         yield
 
 
