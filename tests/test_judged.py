@@ -80,6 +80,9 @@ def test_its_references_are_recorded_and_a_loss_is_a_fail(again):
     assert metric['verdict'] == 'FAIL' and len(metric['samples']) == 20      # the second try adds to the first, and the third, which is good, changes nothing
     said = where.judge()
     assert said.code == 1 and 'FAIL' in said.out
+    repeated = where.reframe('-r', '--max-retries=1', '--reruns=1', checks=STREAM, CANNED_RATE='5000')
+    of_runs = [next(iter(repeated.cases(run=run).values()))['plumbline']['metrics'][0] for run in (1, 2)]     # a retry, and a repetition
+    assert [(metric['verdict'], len(metric['samples'])) for metric in of_runs] == [('FAIL', 20), ('PASS', 10)]
     once = where.reframe('-r', '--max-retries=2', checks=STREAM, CANNED_RATE='5000', CANNED_UNTIL='1')
     for run, words in ((1, 'in one of two runs: 5006, 10006'), (2, 'in [12] of 3 runs: 5006, 10006, 10006')):      # one run is never judged alone
         metric, = list(once.cases(run=run).values())[0]['plumbline']['metrics']
@@ -91,6 +94,8 @@ def test_its_references_are_recorded_and_a_loss_is_a_fail(again):
     known.write_text(re.sub(r"processors: \['.*?'\]", "processors: ['Older CPU [Made 1/2]']", known.read_text(), flags=re.DOTALL))
     case, metrics = metrics_of(where.reframe('-r', checks=STREAM))
     assert metrics['bandwidth.triad']['verdict'] == 'NO REFERENCE' and case['plumbline']['other_processors'] == ['Older CPU [Made 1/2]']
+    said = where.judge()
+    assert said.code == 3 and 'NOT JUDGED: what has references of another processor (Older CPU [Made 1/2])' in said.out, said.out
 
 
 def test_a_node_that_differs_has_references_of_its_own(again):

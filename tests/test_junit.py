@@ -82,3 +82,11 @@ def test_the_command_writes_it_whatever_stands_in_names(tmp_path):
     done = CliRunner().invoke(app, ['report', str(path), '--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path), '--junit', str(tmp_path / 'out/j.xml')])
     root = xml.parse(tmp_path / 'out/j.xml').getroot()
     assert done.exit_code == 1 and root.find('.//failure').get('message') == 'FAIL: a?b & <c>'
+
+
+def test_that_nothing_was_judged_is_no_success():
+    '''No reference of anything, or only of another processor: the exit code is 0, and 3.'''
+    found, status = suites(sample.case('a', [NONE]))
+    assert status == 0 and found[-1][-1].find('skipped').get('type') == 'NO REFERENCE'
+    found, status = suites(sample.case('a', [PASS]), sample.case('b', [NONE], detail={'other_processors': ['Older CPU']}))
+    assert status == 3 and found[-1][-1].find('error').get('message') == 'NOT JUDGED: what has references of another processor (Older CPU)'

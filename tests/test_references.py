@@ -255,3 +255,19 @@ def test_check(tmp_path):
                                ('of_limit', 'of_limits', 'of a metric that is not in the registry')):
         with pytest.raises(PlumblineError, match=complaint):
             references.check(written(tmp_path, SITE.replace(old, new)))
+
+
+def test_what_a_test_that_is_skipped_has_references_of(tmp_path, monkeypatch):
+    '''Those in force: a node's own count, those of another processor do not.'''
+    monkeypatch.setenv('PLUMBLINE_REFERENCES', str(tmp_path))
+    test = type('Triad', (), {})()
+    test.current_system, test.current_partition, test.current_environ = (
+        SimpleNamespace(name='made'), SimpleNamespace(fullname='made:cpu'), SimpleNamespace(name='gnu'))
+    written(tmp_path, PORTABLE, 'portable.yaml')
+    written(tmp_path, entry(), 'made@n1.yaml')
+    assert references.of_site(test, node='n1') == ['bandwidth'] and references.of_site(test, node='n2') == references.of_site(test) == []
+    at = '2026-01-01T00:00:00Z'
+    written(tmp_path, f"$accepted:\n  '{at}': {{sessions: [a, b, c, d, e], false_alarms: 0.05, metrics: 1, machine: {{processors: [Older CPU]}}}}\n" + entry()
+            + "$provenance:\n  Triad:\n    gnu:\n      "
+            f"bandwidth: {{accepted: '{at}', compiler: gcc, n: 5, deviation: 0.01, freedom: 8.0, sees: 0.1, measured: [1.0, 1.0, 1.0, 1.0, 1.0]}}\n")
+    assert references.of_site(test, 'Older CPU') == references.of_site(test) == ['bandwidth'] and references.of_site(test, 'Newer CPU') == []

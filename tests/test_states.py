@@ -6,11 +6,12 @@ import re
 import numpy as np
 import pytest
 import yaml
+from reframe.core.exceptions import SkipTestError
 
 import rfm
 from made_report import measurement
 from plumbline.model import metrics, states
-from plumbline.model.result import Process, Result
+from plumbline.model.result import Process, Result, Skipped
 from plumbline.references import Known, Reference
 from plumbline.rfm import evaluation
 
@@ -78,6 +79,9 @@ def test_a_state_that_never_lasts_a_sample_is_not_known():
     met = states.find([in_states([(FAR, NEAR)] * 12 + [FAR] * 3 + [NEAR] * 3)])
     record, = met.within(met.choices[0])
     assert record['state'] is None and len(record['seconds']) == 18
+    for few in ([(FAR, NEAR), (NEAR, FAR)] * 5, [(FAR, NEAR)] * 8 + [NEAR] * 2):     # too few, all in one of them
+        met = states.find([in_states(few)])
+        assert [(one['state'], len(one['seconds'])) for one in met.within(met.choices[0])] == [(None, 10)]
     clock = {side: [3.1e9] * 10 + [2.4e9] * 10 for side in ('before', 'after')}
     assert not states.find([measurement(seconds=[1.0] * 20, probes={'clock': clock})]).several
 
@@ -156,6 +160,34 @@ def test_a_metric_of_several_states_has_no_reference_of_one():
     cases = evaluation.evaluate(check, states.find(check.measurements))['speedup.all']
     chosen = evaluation.choose(cases, Known('made.yaml', [Reference((1.0, -0.1, None), {'core_to_core.0': FAR})]))
     assert chosen.reference is None and evaluation.judged(chosen).reason.startswith('no reference of this state (several, or none for long)')
+
+
+def test_what_one_process_cannot_measure_the_others_did():
+    class Needy(Check):
+        def evaluate(self):
+            if self.measurements[0]['process'] in self.without:
+                self.plumbline.skip(Skipped('all', 'no huge pages', symptom='huge_pages'))
+                raise SkipTestError('no huge pages')
+            return (metrics.bandwidth(record, 'plain') for record in self.measurements)
+
+    check = Needy(*(in_states([FAR] * 10, process=process) for process in range(3)))
+    for check.without in ((), (0,), (1, 2)):
+        found = evaluation.evaluate(check, states.find(check.measurements))['bandwidth.plain']
+        assert np.size(found[0].metric.samples) == 10 * (3 - len(check.without)) and not check.plumbline.skipped
+    check.without = (0, 1, 2)
+    with pytest.raises(SkipTestError, match='no huge pages'):
+        evaluation.evaluate(check, states.find(check.measurements))
+    assert [one.symptom for one in check.plumbline.skipped] == ['huge_pages']
+
+
+def test_a_known_issue_that_cannot_be_judged_today_fails_nothing():
+    slow = metrics.Metric('bandwidth', 'plain', np.full(9, 30000.0), unjudged='the threads had the CPUs for 0.80 of the time')
+    for ticket, ruling in ((None, 'UNSTABLE'), ('#1', 'NO REFERENCE')):
+        known = Known('made.yaml', [Reference((52100.0, -0.05, None), known_issue=ticket)])
+        assert evaluation.judged(evaluation.choose([evaluation.Case(slow, {})], known)).verdict == ruling
+        there = Known('made.yaml', [Reference((52100.0, -0.05, None), {'core_to_core.0': FAR}, known_issue=ticket)])
+        case = evaluation.Case(metrics.Metric('bandwidth', 'plain', np.full(9, 51000.0)), {'core_to_core.0': NEAR})
+        assert bool(evaluation.judged(evaluation.choose([case], there)).recorded_states) == (ticket is None)
 
 
 @pytest.mark.parametrize('metric, judged', [('cpu_availability', True), ('of_limit', False)])

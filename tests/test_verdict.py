@@ -70,6 +70,10 @@ def test_the_loss_that_would_be_seen_decides_a_test():
     assert risen == pytest.approx(2 / 0.9 ** (1 + 1.645 / 1.96) - 1)
     assert verdict.seen_loss(Summary(0.0, 30, 0.1, (-0.1, 0.1)), (1.0, -2, None)) is None
     assert verdict.seen_loss(Summary(1.0, 30, 0.1, (0.9, 1.1)), (1.0, None, 0.5)) is None      # what is impossible is no loss
+    # What would see less than a tenth of it, or ten times as much, sees nothing.
+    noisy = Summary(1.0, 30, 0.9, (0.4, 2.5))
+    assert verdict.seen_loss(noisy, (1.0, -0.4, None)) < 0.9 and verdict.seen_loss(noisy, (1.0, -0.8, None)) is None
+    assert verdict.seen_loss(noisy, (1.0, None, 0.5), rises=True) > 1 and verdict.seen_loss(noisy, (1.0, None, 3.0), rises=True) is None
     # of_limit has an upper bound only: it PASSes whatever was lost.
     assert verdict.is_undecided([('UNSTABLE', 0.3), ('NO REFERENCE', None)]) and verdict.is_undecided([('UNSTABLE', 0.3), ('PASS', None)])
     assert not verdict.is_undecided([('UNSTABLE', 0.3), ('PASS', 0.2)]) and not verdict.is_undecided([('UNSTABLE', 0.3), ('PASS', 0.0)])

@@ -124,10 +124,13 @@ class Session:
     def undecided(self):
         '''What could not be judged, a text each: tests that ReFrame calls failed for no FAIL, or of which nothing passes
         (:func:`plumbline.model.verdict.is_undecided`), subsystems that have references, tests that were skipped and have recorded ones, and
-        before them the measurement, where it was disturbed by so much that it may explain a loss.'''
+        before them the measurement, where it was disturbed by so much that it may explain a loss, and tests whose references are all of another
+        processor.'''
         tests = grouping.by_key((line.case, line) for line in self.verdicts)
         found = [f"the measurement ({one.text.partition(';')[0]})" for one in self.answers
                  if one.question == registry.MEASUREMENT and one.verdict == verdict.UNSTABLE]
+        others = {one for its in tests.values() if not any(line.expected for line in its) for one in its[0].detail.other_processors or ()}
+        found += [f"what has references of another processor ({', '.join(sorted(others))})"] if others else []
         found += [its[0].label for case, its in tests.items() if verdict.is_undecided((line.verdict, line.sees) for line in its) or (
             self._failed(case) and any(line.verdict == verdict.UNSTABLE or line.recorded_states for line in its))]
         found += [one.name for one in self.judged.subsystems if one.verdict == verdict.UNSTABLE]

@@ -188,7 +188,8 @@ class Found:
             chosen, inside = self._rounds(numbers, choice)
             for number in numbers:
                 team = self.teams[number]
-                state = self.centres[team][chosen[team]] if chosen else {} if len(self.centres[team]) < 2 else None
+                one = len(self.centres[team]) < 2 and not (self.labels[number] < 0).any()
+                state = self.centres[team][chosen[team]] if chosen else {} if one else None
                 reduced[number] = _reduced(self.measurements[number], number, inside, state)
         return reduced
 

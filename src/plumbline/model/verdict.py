@@ -6,7 +6,7 @@ The interval of the median decides, not the median: a value 1 % below its bound 
 import math
 from collections.abc import Iterable, Sequence
 
-from plumbline.model.prediction import NINETY_FIVE, OF_BOTH
+from plumbline.model.prediction import MOST_LOSS, NINETY_FIVE, OF_BOTH
 from plumbline.model.quantity import number, percent
 from plumbline.model.uncertainty import HALF_WIDTH, Summary
 
@@ -124,7 +124,7 @@ def seen_of_expected(summary: Summary, reference: Sequence, deviation: float, ri
     if not (low > 0 and 0 < bound < math.inf and reference[0] > 0):
         return None
     distance = abs(math.log(bound / reference[0])) + OF_BOTH * max(deviation, math.log(high / low) / 2 / HALF_WIDTH)
-    return math.exp(distance) - 1 if rises else 1 - math.exp(-distance)
+    return _loss(distance, rises)
 
 
 def seen_loss(summary: Summary, reference: Sequence, rises: bool = False) -> float | None:
@@ -136,8 +136,8 @@ def seen_loss(summary: Summary, reference: Sequence, rises: bool = False) -> flo
     :arg summary: of a metric whose interval is not beyond them.
     :arg reference: (ref, lower, upper).
     :arg rises: whether a loss raises the value, as that of a time.
-    :returns: a fraction of the value: 0.3 is a fall, or a rise, by 30 %; :obj:`None` where no loss at all would be called FAIL, or
-        the numbers have no logarithm.
+    :returns: a fraction of the value: 0.3 is a fall, or a rise, by 30 %; :obj:`None` where no loss at all would be called FAIL, or none
+        of less than :data:`MOST_LOSS`, or the numbers have no logarithm.
     '''
     least, most = bounds(reference)
     low, high = summary.interval
@@ -146,6 +146,13 @@ def seen_loss(summary: Summary, reference: Sequence, rises: bool = False) -> flo
         return None
     half = math.log(high / low) / 2
     distance = math.log(bound / summary.value if rises else summary.value / bound) + half * (1 + NINETY_FIVE / HALF_WIDTH)
+    return _loss(distance, rises)
+
+
+def _loss(distance: float, rises: bool) -> float | None:
+    '''What a distance of logarithms is as a loss; :obj:`None` for more than :data:`MOST_LOSS`, and for a rise by as large a factor.'''
+    if distance > -math.log(1 - MOST_LOSS):
+        return None
     return math.exp(distance) - 1 if rises else 1 - math.exp(-distance)
 
 

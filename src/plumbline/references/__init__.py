@@ -99,14 +99,9 @@ def write_merged(stage_dir, system, test=None, folder=None, processor=None, node
     :raises PlumblineError: if a file of references is wrong, or if the file cannot be written.
     '''
     folder = Path(folder or directory())
-    names = [PORTABLE, file_of(system)] + ([file_of(system, node)] if _NODE.fullmatch(node or '') else [])
-    files = [load(path) if path.exists() else {} for path in (portable(folder), *(folder / name for name in names[1:]))]
-    elsewhere, sites = set(), []
-    for file in files[1:]:
-        kept, others = of_processor(file, test, processor)
-        sites.append(kept)
-        elsewhere.update(others)
-    files[1:] = sites
+    names, sites, elsewhere = _of_system(folder, system, test, processor, node)
+    shipped = portable(folder)
+    names, files = [PORTABLE, *names], [load(shipped) if shipped.exists() else {}, *sites]
     if test is not None:
         files = [{name: entry for name, entry in tests(file).items() if name == test} for file in files]
     known: dict = {}
@@ -121,16 +116,26 @@ def write_merged(stage_dir, system, test=None, folder=None, processor=None, node
                    **({'$elsewhere': sorted(elsewhere)} if elsewhere else {})})
 
 
+def _of_system(folder, system, test, processor, node):
+    '''(names, contents) of the files of a system and of its node, without what was recorded on other processors, and these.'''
+    names = [file_of(system)] + ([file_of(system, node)] if _NODE.fullmatch(node or '') else [])
+    found = [of_processor(load(folder / name) if (folder / name).exists() else {}, test, processor) for name in names]
+    return names, [kept for kept, _ in found], set().union(*(others for _, others in found))
+
+
 def elsewhere(path):
     '''The processors, other than the one that was measured, of which the system has references: names.'''
     return load(path).get('$elsewhere', [])
 
 
-def of_site(test):
-    '''The names of the metrics that the system's own file has references of, for a ReFrame test after setup: a list.'''
-    path = Path(directory()) / f'{test.current_system.name}.yaml'
-    references = load(path) if path.exists() else {}
-    return sorted(lookup(references, type(test).__name__, _keys(references, test)))
+def of_site(test, processor=None, node=None):
+    '''The names of the metrics that the system's own files have references of, for a ReFrame test after setup: a list.
+
+    :arg processor, node: as of :func:`write_merged`.
+    '''
+    name = type(test).__name__
+    _, sites, _ = _of_system(Path(directory()), test.current_system.name, name, processor, node)
+    return sorted({metric for site in sites for metric in lookup(site, name, _keys(site, test))})
 
 
 def narrowed(path, test, leaves):

@@ -51,6 +51,8 @@ def junit(session, losses=()):
     element, why = ('error', 'REFRAME FAILED') if session.unexplained else _ENDS.get(session.exit_status(losses), (None, verdict.PASS))
     if why == _ENDS[2][1] and session.broken_off:
         why = f'BROKEN OFF by {session.broken_off}'
+    if not element and session.answers and all(one.verdict == verdict.NO_REFERENCE for one in session.answers):
+        element, why = 'skipped', verdict.NO_REFERENCE      # nothing was judged, which is no success either
     _case(within, 'exit code of plumbline report', session.rows['session'][0], why,
           answers.some(session.undecided) if why == 'NOT JUDGED' else '; '.join(map(' '.join, told.items())), element)
     for one in root:

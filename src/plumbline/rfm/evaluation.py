@@ -1,13 +1,12 @@
 '''A check's metrics of all its processes, within the states that they met, and the choice of the one that is judged.'''
 
-import contextlib
 import itertools
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
-from reframe.core.exceptions import ReframeError
+from reframe.core.exceptions import ReframeError, SkipTestError
 
 from plumbline.model import baselines, quantity, registry, states, uncertainty, verdict
 from plumbline.model.metrics import Metric
@@ -137,19 +136,30 @@ def of_processes(check):
 
 
 def _evaluated(check, measurements, says=True):
-    '''Name of a metric -> list of :class:`Case`, one of each process.  What a check says of them it says of the first.'''
+    '''Name of a metric -> list of :class:`Case`, one of each process.  What a check says of them it says of the first that
+    does not skip the test; it is skipped where no process has a metric.'''
     found: dict[str, list[Case]] = {}
     processes = [list(own) for _, own in itertools.groupby(measurements, key=lambda record: record.get('process', 0))]
-    recorded = check.measurements
+    recorded, skipped, told = check.measurements, None, not says
     try:
         for number, own in enumerate(processes or [[]]):
-            with contextlib.nullcontext() if says and number == 0 else _without_words(check):
+            said = replace(check.plumbline)
+            try:
                 for case in _evaluated_once(check, own):
                     if len(found.setdefault(case.metric.name, [])) > number:
                         raise ReframeError(f'{case.metric.name} is measured twice; the check must name its metrics apart')
                     found[case.metric.name].append(case)
+            except SkipTestError as error:
+                skipped = skipped or (error, check.plumbline)
+                check.plumbline = said
+            else:
+                check.plumbline = said if told else check.plumbline
+                told = True
     finally:
         check.measurements = recorded
+    if skipped and says and not found:
+        check.plumbline = skipped[1]
+        raise skipped[0]
     return found
 
 
@@ -195,16 +205,6 @@ def _common(found):
     if None in found or not all(states.same(a, b) for a in found for b in found):
         return None
     return {name: seconds for state in found for name, seconds in state.items()}
-
-
-@contextlib.contextmanager
-def _without_words(check):
-    '''What a check says of its metrics it has said in the usual state.'''
-    said = replace(check.plumbline)
-    try:
-        yield
-    finally:
-        check.plumbline = said
 
 
 def choose(cases, known):
@@ -357,7 +357,7 @@ def judged(case, widths=MappingProxyType({}), again=None):
         reference=list(reference[:3]) if reference else None, reference_from=case.reference_from if reference else None,
         limit=metric.limit, verdict=ruling, reason=reason, sees=UNSET if sees is None else sees,
         expected=expected or UNSET, unjudged=metric.unjudged or UNSET)
-    if not metric.unjudged and case.elsewhere:
+    if not metric.unjudged and case.elsewhere and not all(one.known_issue for one in case.elsewhere.references):
         measured.recorded_states = [one.state for one in case.elsewhere.references if one.state]
     case.tell(measured)
     return measured
@@ -365,7 +365,7 @@ def judged(case, widths=MappingProxyType({}), again=None):
 
 def _beyond(case):
     '''How a metric that is not judged is out of the bounds that the site has recorded; '' where it is not.'''
-    if not case.reference or case.reference_from in baselines.SHIPPED:
+    if not case.reference or case.reference.known_issue or case.reference_from in baselines.SHIPPED:
         return ''
     judge = verdict.judge_expected if case.reference.expected else verdict.judge
     ruling, reason = judge(case.summary, case.reference.leaf, unit=case.metric.unit)

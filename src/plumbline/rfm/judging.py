@@ -22,7 +22,7 @@ from plumbline.model.safe_text import masked
 from plumbline.rfm import evaluation, in_force
 from plumbline.rfm.node import OnNode
 from plumbline.rfm.variables import TheResult
-from plumbline.settings import ROOT
+from plumbline.settings import ROOT, on_command_line
 from plumbline.store.archive_rows import REPEATED
 
 #: The last run of each test that was judged and has not passed, for those that ReFrame gives it in the same session: (unique name, partition,
@@ -90,7 +90,7 @@ class Judging(OnNode):
         skipped = result.Skipped(metric, reason, symptom=symptom)
         self.plumbline.skip(skipped)
         with in_one_line():
-            if known := references.of_site(self):
+            if known := references.of_site(self, processor.name(self.plumbline.of_machine), self._node()):
                 skipped.recorded = len(known)
         if known and had:
             self.plumbline.symptom = symptom
@@ -241,8 +241,9 @@ class Judging(OnNode):
 
     @property
     def suspected(self):
-        '''The run before this one in the session, with what was measured before that, if it did not pass; or :obj:`None`.'''
-        return _RUNS.get(self._case())
+        '''The run before this one in the session, with what was measured before that, if it did not pass; or :obj:`None`, as for each of the
+        repetitions that come after the retries.'''
+        return None if _is_repetition() else _RUNS.get(self._case())
 
     def hosts(self):
         '''The names of the nodes that were measured: as the records have them, else as the scheduler has; empty if neither says.'''
@@ -365,8 +366,21 @@ def _surroundings(*environs):
 
 def _is_retried():
     '''Whether ReFrame's next run may be of what failed in this one: it retries before it repeats, and then no more.'''
-    given = ' '.join(sys.argv)
-    return not REPEATED.search(given) or (runtime().current_run == 0 and bool(re.search(r'\s--(max-r|mode)', given)))
+    return not _is_repeated() or runtime().current_run < _retries()
+
+
+def _is_repetition():
+    return _is_repeated() and runtime().current_run > _retries()
+
+
+def _is_repeated():
+    return bool(REPEATED.search(' '.join(sys.argv)))
+
+
+def _retries():
+    '''How often ReFrame runs again what failed.'''
+    given = re.findall(r'\s--max-r\S*?[= ](\d+)', ' '.join(sys.argv))
+    return int(given[-1]) if given else int(bool(on_command_line('--mode')))
 
 
 def _as_reframe_judges(metric):
