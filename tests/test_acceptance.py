@@ -96,6 +96,13 @@ def test_a_skipped_test_that_has_references_is_no_pass(tmp_path):
     assert 'Not decided: software 0 of 1, speed 0 of 12, measurement 0 of 1 judged values could not be told for noise, 5 that have references were not measured; none FAILs.' in text
 
 
+def test_a_session_that_was_broken_off_is_no_pass(tmp_path):
+    archive.write(healthy(sample.case('cores', result='skip', fail_reason='aborted due to KeyboardInterrupt')), tmp_path / 'archive')
+    done = run(tmp_path, '--output', tmp_path / 'a.html')
+    assert done.exit_code == 2 and done.output.startswith('sample: NO REFERENCE, values judged in 1 session'), done.output
+    assert 'not judged: tests that are missing; broken off before its end: 20260101T000000Z-s (by SIGINT).' in (tmp_path / 'a.html').read_text()
+
+
 def test_what_is_unstable_is_not_accepted(tmp_path):
     '''Nor is what a disturbed session measured.'''
     noisy = sample.case('gather', [sample.metric('of_parts.x', 0.6, verdict='UNSTABLE'), sample.metric('of_parts.y', 0.9) | {'sees': 0.3}])

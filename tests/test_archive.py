@@ -254,11 +254,13 @@ def test_a_known_issue_of_another_suite_is_one_line(tmp_path):
 
 
 def test_performance_values_of_an_older_reframe_or_of_none(tmp_path):
-    old = of_another_suite(('Triad', [21000.0, 25000.0, -0.05, None, 'MB/s']), ('cut', [1.0]), ('odd', 'text'), ('none', [None, 1, 0, 0, 's']))
-    row, = archived(tmp_path, old)
-    assert (row['name'], row['value'], row['verdict']) == ('Triad', 21000.0, 'PASS')
-    failed, end = archived(tmp_path, {**old, 'result': 'fail', 'fail_phase': 'performance', 'fail_reason': 'Triad is too low'})
-    assert (failed['verdict'], end['verdict']) == ('PASS', 'FAIL') and 'Triad is too low' in end['reason']
+    def old(value, **changed):
+        return of_another_suite(('Triad', [value, 25000.0, -0.05, None, 'MB/s']), ('cut', [1.0]), ('odd', 'text'), ('none', [None, 1, 0, 0, 's']),
+                                ('bounds', [1.0, 2.0, 'low', None, 's', 'pass']), **changed)
+    row, = archived(tmp_path, old(24000.0))
+    assert (row['name'], row['value'], row['verdict']) == ('Triad', 24000.0, 'PASS')
+    failed, *_ = archived(tmp_path, old(21000.0, result='fail', fail_phase='performance', fail_reason='Triad is too low'))
+    assert failed['verdict'] == 'FAIL' and '21000 is below 23750 MB/s' in failed['reason']
 
 
 @pytest.mark.slow

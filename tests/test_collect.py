@@ -6,6 +6,7 @@ import shutil
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import made_report
@@ -240,3 +241,25 @@ def test_the_job_says_why_it_could_not_and_the_driver_meets_it_again(measured, m
     assert 'run.json: the run report is not JSON' in capsys.readouterr().err
     with pytest.raises(results.PlumblineError, match='the run report is not JSON'):
         collect()
+
+
+def test_repetitions_of_a_test_are_one_value_of_a_node(measured, tmp_path):
+    '''Else it were its own peer.  Columns of a newer Plumbline are passed over.'''
+    values = {'n1': (7.0, 9.0, 8.0), 'n2': (5.0,)}
+    state.create(tmp_path / 't', PLAN | {'id': 't', 'nodes': dict.fromkeys(values, 'h')}, 'job')
+    work = state.load(tmp_path / 't')
+    work.begin()
+    for name, found in values.items():
+        folder = tmp_path / 't' / name
+        (folder / 'claim').mkdir(parents=True)
+        (folder / node.CPUS).write_text('4\n')
+        cases = [made_report.case(f'Triad %.repeat_no={number}', made_report.result(made_report.metric(value=value)), unique_name=f'Triad_{number}',
+                                  job_nodelist=[name]) for number, value in enumerate(found)]
+        made_report.write_report(folder / node.REPORT, cases, uuid=f'{name}345678-0')
+        told, why = results.collect(work, work.nodes[name])
+        assert why == ''
+        path = Path(told['archived'])
+        pl.read_parquet(path).with_columns(novel=pl.lit(1)).write_parquet(path, metadata=pl.read_parquet_metadata(path))
+        work.record(work.nodes[name], state.OVER, state=state.MEASURED, **told)
+    rows = results.frame(work.folder).select('node', 'check', 'name', 'value', 'state', 'states').rows()
+    assert rows == [('n2', 'Triad', 'bandwidth.plain', 5.0, None, None), ('n1', 'Triad', 'bandwidth.plain', 8.0, None, None)]

@@ -197,6 +197,15 @@ def test_sessions_that_no_sweep_has_run_count_as_measurements(tmp_path):
     assert known.skipped == ['1 session from 20990101T000000Z-dddd on: in the future, by this clock or that of the host that ran it']
 
 
+def test_a_test_that_failed_without_a_metric_is_a_fail_of_its_node(tmp_path):
+    good = sample.case('triad', [sample.metric('of_limit.x', 0.9, verdict='PASS')], threads='one')
+    for number, (ruling, word) in enumerate((('FAIL', 'FAIL'), ('PASS', 'PASS'))):     # that it ended well proves nothing
+        other = sample.case('gather', result='fail', fail_phase='sanity', verdict=ruling, reason='sanity: wrong result')
+        frame = sample.frame(good, other)
+        archive.write(frame, tmp_path / f'{number}')
+        assert history.read(frame['system'][0], tmp_path / f'{number}').of(frame['hostname'][0]).last.verdict == word
+
+
 # --- nodes that are renamed -----------------------------------------------------------------------------------------
 
 def rename(*pairs):

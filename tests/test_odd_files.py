@@ -11,7 +11,9 @@ import pytest
 import made_report
 import rfm
 from plumbline import references, schemas
+from plumbline.analysis import history
 from plumbline.errors import PlumblineError
+from plumbline.nodes import history as node_history
 from plumbline.schemas import parsing
 from plumbline.store import archive
 
@@ -53,6 +55,26 @@ def test_a_damaged_file_is_named_by_what_needs_it_and_keeps_nothing_else_away(tm
         assert done.code == 0 and (words[0] == 'compare' or f'skipped:{damaged}:' in ''.join(done.out.split())), words
 
 
+def test_a_file_with_a_hole_in_its_data_is_named_and_the_others_are_read(tmp_path):
+    '''What it says of itself stands at its end, and is whole.'''
+    place = rfm.Workplace(tmp_path)
+    path, system = (paths := sessions(place, 3))[0], archive.system_of(paths[0])
+    whole, named = path.read_bytes(), 0
+    for begin in range(0, len(whole) - 512, 512):
+        path.write_bytes(whole[:begin] + bytes(512) + whole[begin + 512:])
+        found = history.read(place.folder / 'reports/archive', system)
+        of_nodes = node_history.read(system, place.folder / 'reports/archive')
+        assert found.sessions[-2:] == [one.stem for one in paths[1:]] and len(found.sessions) + len(found.damaged) == 3
+        assert all(line.startswith(f'{path}: cannot read the archive: ') for line in found.damaged)
+        assert {line for line in of_nodes.skipped if 'cannot read the archive' in line} <= set(found.damaged)
+        if found.damaged:
+            named, spoilt = named + 1, path.read_bytes()
+    assert named > 3
+    path.write_bytes(spoilt)
+    done = place.plumbline('report')
+    assert done.code == 0 and f'skipped:{path}:' in ''.join(done.out.split()), done.out
+
+
 def test_a_folder_with_the_name_of_a_session_is_none(tmp_path):
     place = rfm.Workplace(tmp_path)
     paths = sessions(place)
@@ -77,6 +99,8 @@ CASE = ('runs', 0, 'testcases', 0)
     ((*CASE, 'name'), 'Triad \ud800y', 0, 'PASS'), ((*CASE, 'plumbline', 'metrics', 0, 'value'), 10**400, 1, 'FAIL'),
     ((*CASE, 'plumbline', 'machine', 'memory_kib'), '400 MB', 1, "machine/memory_kib: '400 MB' is not of type 'number', 'null'"),
     ((*CASE, 'plumbline', 'machine', 'caches'), [{'size': 'much'}], 1, "caches/0/size: 'much' is not of type"),
+    ((*CASE, 'plumbline', 'metrics', 0, 'n'), 10**30, 1, 'FAIL'), ((*CASE, 'job_submit_time'), 'x', 2, "job_submit_time: 'x' is not of type"),
+    ((*CASE, 'job_nodelist'), [None], 2, "job_nodelist/0: None is not of type 'string'"), ((*CASE, 'dependencies_actual'), [[]], 2, 'should be non-empty'),
     ((*CASE, 'time_run'), 'long', 2, "time_run: 'long' is not of type 'number', 'null'")])
 def test_a_run_report_with_something_that_reframe_does_not_write(tmp_path, where, value, code, told):
     place = rfm.Workplace(tmp_path)

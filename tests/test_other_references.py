@@ -152,3 +152,10 @@ def test_whom_to_ask_is_known_and_no_figure_of_ours_is_drawn_of_it(tmp_path):
     place = Place(tmp_path)
     done, rows = place.session(of_another_suite(('time', [50.0, 40, None, 0.1, 's', 'fail']), name='latency', maintainers=['user-support']))
     assert done.exit_code == 1 and json.loads(rows['detail'][0]) == {'maintainers': ['user-support']}
+
+
+def test_the_document_of_acceptance_judges_a_run_report_as_plumbline_report_does(accepted):
+    path = accepted.run(OURS, steps(50))
+    signed = accepted.plumbline('acceptance', path, '--output', accepted.folder / 'a.html')
+    said = accepted.plumbline('report', path, '--destination', accepted.folder / 'page')
+    assert signed.exit_code == said.exit_code == 1 and signed.output.startswith('made: FAIL'), signed.output

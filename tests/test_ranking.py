@@ -679,6 +679,15 @@ def test_nodes_that_are_meant_to_have_less_are_no_alarm(others):
     assert findings(table(dict.fromkeys(WHOLE, 100)), **WHOLE, **others).having_less == {}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize('gib, less', [(724, True), (566, False)])      # of 24 modules one; what is bought with a quarter less
+def test_few_nodes_that_lack_a_module_are_no_kind_of_their_own_and_those_of_a_larger_share_are(gib, less):
+    whole = swept(**{f'n{number}': ('EPYC', 192, 755) for number in range(1, 13)})
+    for lost, told in ((3, less), (6, False)):
+        other = swept(**{f'm{number}': ('EPYC', 192, gib) for number in range(lost)})
+        assert set(findings(table(dict.fromkeys([*whole, *other], 100)), **whole, **other).having_less) == (set(other) if told else set())
+
+
 def test_nodes_are_drained_by_what_is_worst_on_them():
     slow = pl.concat([table(numbered(*[100] * 8, 60, 50), 'flops'), table(numbered(*[10] * 7, 30, 10, 10), 'latency')])
     assert findings(slow).drain == [

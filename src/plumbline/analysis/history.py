@@ -156,10 +156,14 @@ def read(root, system=None, last=None, names='', metrics='', until=None, node=No
     names, metrics = pattern(names, '-n'), pattern(metrics, '--metric')
     files = archive.sessions(root, system)
     system = archive.system_of(files[-1])
-    files = [path for path in files if path.stem <= until] if until else files
-    files, damaged = archive.readable(files[-last:] if last else files)
-    if not files:
+    files = [path for path in files if until is None or path.stem <= until][-(last or 0):]
+    found, damaged = archive.of_readable(files, lambda good: _of_files(good, system, names, metrics, node, environment))
+    if damaged and len(damaged) == len(files):
         raise PlumblineError(f'{root}: no session of {system} can be read: {damaged[0]}')
+    return replace(found, damaged=damaged)
+
+
+def _of_files(files, system, names, metrics, node, environment):
     files, strangers = _of_one_processor(files)
     judged = _judged(files, node, environment, events.names(system))
     chosen = [[text for text in judged[column].drop_nulls().unique() if wanted.search(text)]
@@ -169,7 +173,7 @@ def read(root, system=None, last=None, names='', metrics='', until=None, node=No
     frame = judged.filter(pl.col('metric').is_not_null(), pl.col('value') > 0, pl.col('value').is_finite())
     known, of_set = set(frame['session'].unique()), archive.of_last_set(frame, _KEY)
     return History(system, [path.stem for path in files if path.stem in known], _every_series(of_set), _accepted(files, frame),
-                   strangers, damaged, [path.stem for path in files if archive.is_ahead(path.stem)], _counted(judged), frame.height - of_set.height)
+                   strangers, [], [path.stem for path in files if archive.is_ahead(path.stem)], _counted(judged), frame.height - of_set.height)
 
 
 def _accepted(files, frame):

@@ -24,6 +24,7 @@ CLASSES = {'no number': 'The test did not build, run, or compute what is right: 
 @dataclass(frozen=True)
 class Summary:
     ''':attr name: of the session; :attr started: datetime, UTC; :attr nodes: names, sorted.
+    :attr broken_off: by what, '' where it ran to its end.
     :attr sha256: of the file that all its numbers are in.
     :attr answers: list of :class:`plumbline.analysis.answers.Answer`.
     :attr worst: :func:`worst`.
@@ -34,6 +35,7 @@ class Summary:
     nodes: list
     sha256: str
     answers: list
+    broken_off: str
     worst: str
 
 
@@ -80,12 +82,14 @@ class Acceptance:
         return max([*(session.worst for session in self.sessions), *(ruling for ruling, *_ in self.nodes)], key=verdict.SEVERITY.index)
 
 
-#: No session is better than its exit status: losses that last, and what was skipped, are in no count of values.
-_OF_STATUS = {1: verdict.FAIL, 3: verdict.UNSTABLE}
+#: No session is better than its exit status: losses that last, what was skipped, and what is missing of one that was broken off, are in no
+#: count of values.
+_OF_STATUS = {1: verdict.FAIL, 2: verdict.NO_REFERENCE, 3: verdict.UNSTABLE}
 
 
 def worst(rulings, said, status):
-    '''The worst verdict of a session's values, answers and exit status; NO REFERENCE where a question has no answer, and nothing is worse.'''
+    '''The worst verdict of a session's values, answers and exit status; NO REFERENCE where a question has no
+    answer, or tests are missing, and nothing is worse.'''
     found = [ruling for ruling in (verdict.FAIL, verdict.UNSTABLE, verdict.KNOWN_ISSUE) if ruling in rulings]
     found += [one.verdict for one in said] or [verdict.NO_REFERENCE]
     return max([*found, _OF_STATUS.get(status, verdict.PASS)], key=verdict.SEVERITY.index)
@@ -137,7 +141,7 @@ def _status(statuses, rulings):
 def _session(path, said, status):
     nodes = sorted({line.hostname for line in said.verdicts if line.hostname})
     return Summary(said.rows['session'][0], said.rows['started'][0], nodes, hashlib.sha256(Path(path).read_bytes()).hexdigest(), said.answers,
-                   worst({line.verdict for line in said.verdicts}, said.answers, status))
+                   said.broken_off, worst({line.verdict for line in said.verdicts}, said.answers, status))
 
 
 def _details(cases):

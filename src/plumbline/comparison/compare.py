@@ -18,7 +18,7 @@ from plumbline.analysis.lines import detail_of
 from plumbline.analysis.session import Session
 from plumbline.comparison import sides
 from plumbline.errors import PlumblineError
-from plumbline.model import grouping, prediction, quantity, registry, states, subsystems, uncertainty, verdict
+from plumbline.model import grouping, prediction, quantity, registry, repetitions, states, subsystems, uncertainty, verdict
 from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS
 from plumbline.model.quantity import percent
 
@@ -172,8 +172,8 @@ class _Pair:
     @property
     def error(self):
         '''Standard error of the logarithm of after over before, by the intervals of both.'''
-        return math.hypot(*(math.log(high / low) / 2 / uncertainty.HALF_WIDTH for low, high in map(sides.interval, (self.before[-1], self.after))
-                            if low > 0))
+        both = map(repetitions.interval, (self.before[-1], self.after))
+        return math.hypot(*(math.log(high / low) / 2 / uncertainty.HALF_WIDTH for low, high in both if low > 0))
 
 
 def expected(pairs, single):
@@ -221,7 +221,7 @@ def judge(pairs, single):
 
 
 def _judged(pair, predicted, chance, named, listed, rate):
-    value, (low, high) = pair.after['value'], sides.interval(pair.after)
+    value, (low, high) = pair.after['value'], repetitions.interval(pair.after)
     far, sees = math.log(value / predicted.middle), predicted.sees(rate, rises=pair.better == registry.LESS)
     way = CHANGED if pair.better == registry.NEITHER else FASTER if far * pair.better > 0 else SLOWER
     kind, reason = WITHIN, ''
@@ -253,7 +253,7 @@ def _parts(pairs, predicted):
 
 def _member(pair, predicted):
     return subsystems.Member(f"{pair.place['check']} {pair.place['metric']}", pair.after['value'], predicted, pair.better,
-                             {row['side']: row['value'] for row in pair.before}, uncertainty.error(sides.interval(pair.after)))
+                             {row['side']: row['value'] for row in pair.before}, uncertainty.error(repetitions.interval(pair.after)))
 
 
 def _change(rows, after, node):
@@ -297,7 +297,7 @@ def _without_ratio(before, after):
 
     A rate that falls to 0 has lost all; not one that was nearly nothing before, such as an overlap of 2 %: its noise reaches 0.
     '''
-    value, bands = after['value'], [sides.interval(row) for row in before]
+    value, bands = after['value'], [repetitions.interval(row) for row in before]
     if value == before[-1]['value']:
         return WITHIN, ''
     if not math.isfinite(value) and math.isfinite(before[-1]['value']):

@@ -1,15 +1,14 @@
 '''The sides of a comparison: sessions, loaded and laid beside each other, metric by metric, and what of machine and software differs.'''
 
-import json
 from collections import defaultdict
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from plumbline.analysis import lines, machine_state
 from plumbline.errors import PlumblineError
-from plumbline.model import grouping, parameters, processor, states, verdict
+from plumbline.model import grouping, parameters, processor, repetitions, states
+from plumbline.references import others
 from plumbline.store import archive
 
 
@@ -34,7 +33,7 @@ def load(source, archive_root):
     :raises PlumblineError: if it is none of these.
     '''
     if Path(source).exists():
-        return pl.concat(archive.read(path) for path in reports(Path(source)))
+        return pl.concat(others.judged(archive.read(path)) for path in reports(Path(source)))
     return archive.load_session(archive_root, str(source))
 
 
@@ -116,12 +115,7 @@ def keyed(sessions):
     def key(row):
         case = row['partition'], row['environ'], row['case']
         return (*case, row['hostname'] if case in several else None, row['name'] or '')
-    return [{place: _one(alike) for place, alike in grouping.by_key((key(row), row) for row in rows).items()} for rows in sessions]
-
-
-def interval(row):
-    '''(low, high) of a row's value; without an interval the value twice.'''
-    return tuple(row['value'] if row[end] is None else row[end] for end in ('interval_low', 'interval_high'))
+    return [{place: repetitions.one(alike) for place, alike in grouping.by_key((key(row), row) for row in rows).items()} for rows in sessions]
 
 
 def in_one_state(before, after):
@@ -135,25 +129,6 @@ def in_one_state(before, after):
         if any(alike):
             return list(filter(None, alike)), row
     return [], after
-
-
-def _one(rows):
-    '''Repetitions as one row: in each state of the machine the median, as in references, and that of the interval; the worst verdict.'''
-    worst = max(rows, key=lambda row: verdict.SEVERITY.index(row['verdict'] or verdict.PASS))
-    measured = [row for row in rows if row['value'] is not None]
-    if len(rows) == 1 or not measured:
-        return worst
-    measured = states.of_one_set(measured)
-    usual, *others = (_pooled(*group) for group in states.grouped(measured))
-    low, high = usual.pop('interval')
-    return {**worst, **usual, 'working_set': measured[-1]['working_set'], 'interval_low': low, 'interval_high': high,
-            'state': json.dumps(usual['state']), 'states': json.dumps(others)}
-
-
-def _pooled(state, rows):
-    value, low, high = (float(np.median(numbers)) for numbers in zip(*((row['value'], *interval(row)) for row in rows)))
-    return {'state': state, 'value': value, 'interval': [low, high], 'n': sum(row['n'] or 0 for row in rows),
-            'spread': max(row['spread'] or 0.0 for row in rows)}
 
 
 def _told(sessions, tests):

@@ -13,9 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from plumbline.comparison import sides
 from plumbline.errors import PlumblineError
-from plumbline.model import grouping, quantity, registry
+from plumbline.model import grouping, quantity, registry, repetitions
 from plumbline.store import archive
 
 #: (check with its parameters, metric)
@@ -135,7 +134,7 @@ def _values(frames: Sequence[pl.DataFrame]) -> dict[Key, tuple[dict[str, Any], V
     for key, places in measured.items():
         about = next(iter(places.values()))[0]
         values = [Value(median(row['value'] for row in rows),
-                        tuple(map(median, zip(*map(sides.interval, rows)))),
+                        tuple(map(median, zip(*map(repetitions.interval, rows)))),
                         f'{partition}:{environ}' if several else environ) for (partition, environ), rows in places.items()]
         found[key] = about, max(values, key=lambda one: registry.better(about['metric']) * one.value)
     return found

@@ -1,5 +1,6 @@
 '''What is known of each node, from the journal of events and from sessions of the archive that no sweep has run.'''
 
+import functools
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -209,15 +210,19 @@ def _of_archive(system, root, known, history):
         return []       # there is no archive yet, or none of this system
     if ahead := [file.stem for file in files if archive.is_ahead(file.stem)]:
         history.skipped.append(f"{several(len(ahead), 'session')} from {ahead[0]} on: in the future, by this clock or that of the host that ran it")
-    files, damaged = archive.readable([file for file in files if not archive.is_ahead(file.stem)])
+    found, damaged = archive.of_readable([file for file in files if not archive.is_ahead(file.stem)],
+                                         functools.partial(_of_files, names=history.names))
     history.skipped += damaged
-    if not files:
-        return []
-    one_node = pl.col('hostname').is_not_null() & ~pl.col('hostname').str.contains(',', literal=True)
-    rows = archive.final_rows(archive.scan_files(files)).filter(pl.col('metric').is_not_null() & pl.col('verdict').is_not_null() & one_node)
-    grouped = history.names.renamed(rows).group_by('session', 'hostname')
-    found = grouped.agg(pl.col('started').first(), pl.col('verdict').unique()).collect(engine='streaming')
     return [(name, Measurement(started.timestamp(), worst(verdicts), None)) for _, name, started, verdicts in found.iter_rows()]
+
+
+def _of_files(files, names):
+    '''For each session and node, when it began and which verdicts it had; that a test without a metric ended well proves nothing.'''
+    one_node = pl.col('hostname').is_not_null() & ~pl.col('hostname').str.contains(',', literal=True)
+    proves = pl.col('metric').is_not_null() | (pl.col('verdict') == verdict.FAIL)
+    rows = archive.final_rows(archive.scan_files(files)).filter(pl.col('verdict').is_not_null() & proves & one_node)
+    grouped = names.renamed(rows).group_by('session', 'hostname')
+    return grouped.agg(pl.col('started').first(), pl.col('verdict').unique()).collect(engine='streaming')
 
 
 def worst(verdicts):

@@ -12,10 +12,10 @@ from plumbline.report import save_file
 from plumbline.report.document import render
 
 VERDICTS = {
-    verdict.FAIL: 'Out of bounds: {those} judged values FAIL{lasting}{nodes}.',
-    verdict.UNSTABLE: 'Not decided: {those} judged values could not be told for noise{unmeasured}{uncertain}; none FAILs{nodes}.',
+    verdict.FAIL: 'Out of bounds: {those} judged values FAIL{lasting}{nodes}{broken}.',
+    verdict.UNSTABLE: 'Not decided: {those} judged values could not be told for noise{unmeasured}{uncertain}; none FAILs{nodes}{broken}.',
     verdict.KNOWN_ISSUE: 'Within bounds but for known issues: {those} judged values{nodes}.',
-    verdict.NO_REFERENCE: 'Not judged in full: {passed} judged values are within bounds; not judged: {unjudged}{nodes}.',
+    verdict.NO_REFERENCE: 'Not judged in full: {passed} judged values are within bounds; not judged: {unjudged}{nodes}{broken}.',
     verdict.PASS: 'Within bounds: {passed} judged values PASS.',
 }
 
@@ -41,9 +41,12 @@ def text(found, names):
                  if (one.question, one.verdict) == (registry.MEASUREMENT, verdict.UNSTABLE)]
     of_each = {ruling: ', '.join(f'{question} {its.get(ruling, 0)} of {found.judged[question]}' for question, its in found.counts.items())
                for ruling in (found.verdict, verdict.PASS)}
-    parts = {'those': of_each[found.verdict], 'passed': of_each[verdict.PASS], 'unjudged': ', '.join(found.unjudged) or 'some nodes',
+    broken = [f'{session.name} (by {session.broken_off})' for session in found.sessions if session.broken_off]
+    unjudged = ', '.join(found.unjudged) or ('tests that are missing' if broken else 'some nodes')
+    parts = {'those': of_each[found.verdict], 'passed': of_each[verdict.PASS], 'unjudged': unjudged,
              'nodes': f'; nodes not in order, or not measured: {some([node for _, node, _ in found.nodes])}' if found.nodes else '',
              'lasting': f'; lasting loss: {titles}' if titles else '',
+             'broken': f'; broken off before its end: {some(broken)}' if broken else '',
              'uncertain': f'; the measurement: {some(list(dict.fromkeys(uncertain)), 1)}' if uncertain else '',
              'unmeasured': f', {found.unmeasured} that have references were not measured' if found.unmeasured else ''}
     return render('acceptance.html.j2', figures=False, found=found, names=names or {}, basis=basis, version=metadata.version('plumbline'),

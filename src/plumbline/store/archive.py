@@ -12,6 +12,7 @@ import json
 import re
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -97,6 +98,11 @@ _CASE = ['session', 'system', 'partition', 'environ', 'test']
 #: A DataFrame or a LazyFrame.
 Frame = TypeVar('Frame', pl.DataFrame, pl.LazyFrame)
 
+Answer = TypeVar('Answer')
+
+#: What polars raises of a file that is damaged; of some it panics, which is no :class:`Exception`.
+DAMAGE = pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError
+
 #: Rows of a file that are written, and may be read, at once: the details of a node are some megabytes, and there may be a thousand.
 ROWS = 4096
 
@@ -172,16 +178,34 @@ def write(frame: pl.DataFrame, root: str | Path) -> Path:
         return atomic.write(path, buffer.getvalue(), atomic.RESULT)
 
 
-def readable(files: list[Path]) -> tuple[list[Path], list[str]]:
-    '''(the files that can be read, what is wrong with the others).'''
+def readable(files: list[Path], whole: bool = False) -> tuple[list[Path], list[str]]:
+    '''(the files that can be read, what is wrong with the others).
+
+    :arg whole: read all that is in them, which takes long; else what they say of themselves.
+    '''
     good, complaints = [], []
     for path in files:
         try:
-            _check(path)
+            load_columns(path, pl.all()) if whole else _check(path)
             good.append(path)
         except PlumblineError as error:
             complaints.append(str(error))
     return good, complaints
+
+
+def of_readable(files: list[Path], ask: Callable[[list[Path]], Answer]) -> tuple[Answer, list[str]]:
+    '''(what is asked of the files that can be read, what is wrong with the others).
+
+    :arg ask: function of their paths; a file that is damaged behind what it says of itself is left out where this fails.
+    '''
+    good, complaints = readable(files)
+    try:
+        return ask(good), complaints
+    except (*DAMAGE, PlumblineError):
+        good, further = readable(good, whole=True)
+        if not further:
+            raise
+        return ask(good), complaints + further
 
 
 def _check(path: Path) -> None:
@@ -192,7 +216,7 @@ def _check(path: Path) -> None:
     try:
         written = pl.read_parquet_metadata(path).get(_WRITTEN_AS, str(FORM))
         schema = pl.scan_parquet(path, glob=False, hive_partitioning=False).collect_schema()
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except DAMAGE as error:
         raise damaged(path, error) from None
     if not written.isdigit() or int(written) > FORM:
         raise PlumblineError(f'{path}: written by a newer Plumbline (form {written} of the archive, this one reads {FORM}): update this one; '
@@ -246,7 +270,7 @@ def load_columns(path: str | Path, columns: Any, first: int = 0, count: int | No
     _check(Path(path))
     try:
         return former.rows(_scanned(path).slice(first, count)).select(columns).collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except DAMAGE as error:
         raise damaged(path, error) from None
 
 
@@ -260,7 +284,7 @@ def processor(path: str | Path) -> str | None:
     return load_columns(path, told).item()
 
 
-def damaged(what: object, error: Exception) -> PlumblineError:
+def damaged(what: object, error: BaseException) -> PlumblineError:
     first = str(error).splitlines()[0]
     return PlumblineError(f'{what}: cannot read the archive: {first}; move the damaged file '
                           'away and archive its run report again')

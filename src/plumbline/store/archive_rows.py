@@ -113,14 +113,17 @@ def _others_metrics(case: dict) -> Iterator[dict]:
     '''The metrics of a test of another suite, which leaves ReFrame's performance variables only: rows with ReFrame's verdict.'''
     values = case.get('perfvalues')
     for key, entry in values.items() if is_foreign(case) and isinstance(values, dict) else ():
-        if not isinstance(entry, list) or len(entry) < 5 or not isinstance(entry[0], (int, float)):
+        if not isinstance(entry, list) or len(entry) < 5 or not isinstance(entry[0], (int, float)) or not all(
+                bound is None or isinstance(bound, (int, float)) for bound in entry[1:4]):
             continue
         value, reference, lower, upper, unit, result = [*entry, None][:6]      # an older ReFrame has no result of each
         known = reference is not None and (lower is not None or upper is not None)
         summary = Summary(float(value), 1, 0.0, (float(value),) * 2)
         ruling, reason = verdict.judge(summary, (reference, lower, upper) if known else None, math.inf, unit or '1')
-        if math.isfinite(value):        # on the bound itself ReFrame's word counts
-            ruling = _OF_REFRAME.get(result, verdict.PASS) if known else verdict.NO_REFERENCE
+        if math.isfinite(value) and not known:
+            ruling = verdict.NO_REFERENCE
+        elif math.isfinite(value) and result is not None:       # on the bound itself ReFrame's word counts
+            ruling = _OF_REFRAME.get(result, verdict.PASS)
         if ruling == verdict.KNOWN_ISSUE:
             reason = f"known by the test's own reference (xfail): {reason}"     # its text is on ReFrame's terminal only
         yield {'metric': registry.of_other_suite(lower, upper), 'subsystem': registry.OTHER_SUITES, 'name': key.split(':')[-1],

@@ -15,6 +15,9 @@ from plumbline.sweep.slurm import folded
 #: Folder of the second measurement, below that of the sweep: a sweep of its own.
 AGAIN = 'again'
 
+#: Nodes that are meant to have less memory than others have at most three quarters of it: of 24 modules one is 4 %.
+LEAST_BOUGHT = 0.75
+
 #: What a row is about, for people: a subsystem, or a metric.
 WHAT = pl.when(pl.col('name') == 'score').then('check').otherwise('metric')
 
@@ -88,17 +91,21 @@ class Findings:
     @functools.cached_property
     def having_less(self):
         '''Nodes of a kind with too few to rank that have fewer CPUs or less memory than most nodes with the same ``hardware``, which is what
-        Slurm is configured with -> what each has and what those have, e.g. ``724 GiB, they have 755 GiB``.'''
+        Slurm is configured with, and of a kind that few have, which lacks some memory modules -> what each has and what those have, e.g.
+        ``724 GiB, they have 755 GiB``.'''
         kinds = results.kinds(node for node in self.nodes.values() if node.measured)
         size, machine = Counter(kinds.values()), {kind: self.nodes[name].machine for name, kind in kinds.items()}
+        alike = Counter(self.nodes[name].hardware for name in kinds)
         usual: dict[str, str] = {}
         for (hardware, kind), count in Counter((self.nodes[name].hardware, kind) for name, kind in kinds.items()).most_common():
             if count >= ranking.FEWEST:
                 usual.setdefault(hardware, kind)
         found = {}
         for name, kind in kinds.items():
-            theirs = usual.get(self.nodes[name].hardware)
-            if theirs and size[kind] < ranking.FEWEST and _has_less(machine[kind], machine[theirs]):
+            theirs = usual.get(hardware := self.nodes[name].hardware)
+            if not theirs or not _has_less(machine[kind], machine[theirs]):
+                continue
+            if size[kind] < ranking.FEWEST or (size[kind] <= lacking.FEW * alike[hardware] and _lacks_modules(machine[kind], machine[theirs])):
                 parts = [pair for pair in zip(kind.rsplit(', ', 2), theirs.rsplit(', ', 2)) if pair[0] != pair[1]]
                 found[name] = ', they have '.join(', '.join(side) for side in zip(*parts))
         return found
@@ -127,6 +134,11 @@ class Findings:
 
 def _has_less(machine, other):
     return machine['model'] == other['model'] and (machine['cpus'] < other['cpus'] or results.has_less(machine['kib'], other['kib']))
+
+
+def _lacks_modules(machine, other):
+    '''Whether it is memory alone that it has less of, and by less than what nodes are bought with less of.'''
+    return machine['cpus'] == other['cpus'] and machine['kib'] > LEAST_BOUGHT * other['kib']
 
 
 def drain_command(sweep, nodes, what, off=None):

@@ -34,11 +34,11 @@ from plumbline.analysis.answers import some
 from plumbline.analysis.lines import NOT_MEASURED
 from plumbline.analysis.session import Session
 from plumbline.errors import PlumblineError
-from plumbline.model import processor, quantity, registry, verdict
+from plumbline.model import grouping, processor, quantity, registry, repetitions, verdict
 from plumbline.model.uncertainty import HALF_WIDTH
 from plumbline.references import others
 from plumbline.settings import REPORTS
-from plumbline.store import archive, former
+from plumbline.store import archive
 from plumbline.sweep import state
 from plumbline.sweep.node import CPUS, ENDED, OUTPUT, REPORT
 from plumbline.system import topology_file
@@ -63,8 +63,10 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'state': pl.String, 'states': pl.String, 'working_set': pl.Int64}
 COLUMNS = pl.Schema(_COLUMNS)
 
-#: What is read for them, besides ``noise``, which the registry says.
-_READ = [*(name for name in _COLUMNS if name != 'noise'), 'display_name']
+#: What is read for them, besides ``noise``, which the registry says, and ``error``; and what of it is one value of a metric on a node.
+_READ = [*(name for name in _COLUMNS if name not in ('check', 'noise', 'error')), 'display_name', 'interval_low', 'interval_high', 'n', 'spread',
+         'verdict']
+_ONE = ['system', 'partition', 'environ', 'node', 'display_name', 'name']
 
 #: Files of the archive that are read at once: a node's has half a megabyte, most of it samples.
 _AT_ONCE = 250
@@ -202,18 +204,22 @@ def frame(folder):
                          schema=dict.fromkeys(('session', 'node', 'kind'), pl.String))
     try:
         return pl.concat([_measured(files[first:first + _AT_ONCE], named) for first in range(0, len(files), _AT_ONCE)])
-    except (pl.exceptions.PolarsError, OSError) as error:
-        which = archive.readable(files)[1]
+    except archive.DAMAGE as error:
+        which = archive.readable(list(map(Path, files)), whole=True)[1]
         raise PlumblineError(which[0]) if which else archive.damaged(f'sweep {sweep.name}', error) from None
 
 
 def _measured(files, named):
     '''The metrics in files of the archive that prove something (:data:`COLUMNS`).'''
-    rows = archive.final_rows(former.rows(pl.scan_parquet(files, schema=archive.SCHEMA, glob=False, missing_columns='insert')))
+    rows = archive.final_rows(archive.scan_files(files))
     proved = (pl.col('result') == 'pass') | (pl.col('fail_phase') == 'performance')
     low, high = pl.col('interval_low'), pl.col('interval_high')
-    measured = (rows.filter(pl.col('metric').is_not_null() & proved).join(named, on='session', maintain_order='left')
-                .with_columns(error=pl.when(low > 0).then((high / low).log() / 2 / HALF_WIDTH)).select(_READ).collect())
+    measured = rows.filter(pl.col('metric').is_not_null() & proved).join(named, on='session', maintain_order='left').select(_READ).collect()
+    repeated = measured.select(_ONE).is_duplicated()
+    if repeated.any():      # or a node would be its own peer
+        alike = grouping.by_key((tuple(row[name] for name in _ONE), row) for row in measured.filter(repeated).iter_rows(named=True))
+        measured = pl.concat([measured.filter(~repeated), pl.DataFrame([repetitions.one(rows) for rows in alike.values()], measured.schema)])
+    measured = measured.with_columns(error=pl.when(low > 0).then((high / low).log() / 2 / HALF_WIDTH))
     about = measured.select('metric', 'subsystem').unique()
     about = about.with_columns(noise=pl.Series([registry.of_row(row)[1] for row in about.iter_rows(named=True)], dtype=pl.String))
     # The share of time that a thread gets is the same wherever the host has its cores.

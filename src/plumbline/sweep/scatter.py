@@ -14,6 +14,7 @@ import polars as pl
 from plumbline import atomic
 from plumbline.errors import PlumblineError, saying_why
 from plumbline.nodes import events
+from plumbline.store import archive
 from plumbline.sweep import peers, ranking
 
 FILE, SCORES, IN_STATES = 'scatter.parquet', 'scores.parquet', 'states.parquet'
@@ -93,5 +94,5 @@ def _partition(folder):
 def _read(path, schema):
     try:
         return pl.read_parquet(path).select(schema.names()).cast(schema)
-    except (pl.exceptions.PolarsError, OSError):
+    except archive.DAMAGE:
         raise PlumblineError(f'{path}: not what a sweep kept of its nodes; delete it: other sweeps will do without') from None
