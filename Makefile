@@ -13,7 +13,7 @@ SETUPFLAGS ?=
 # Processes of tests: on eight CPUs and more each has four of its own (tests/conftest.py).
 TESTS_AT_ONCE ?= $(shell n=$$(nproc); echo $$((n < 4 ? n : n < 8 ? 2 : n < 32 ? n / 4 : 8)))
 
-RUNS    := reports/reframe
+RUNS    := $(or $(PLUMBLINE_REPORTS),reports)/reframe
 REPORT  ?= $(RUNS)/health.json
 REFRAME := .venv/bin/reframe -C $(CONFIG) -c checks -R
 # With the PATH from before .venv joined it: the set-up may have to replace .venv.
@@ -36,20 +36,20 @@ setup:       ## install what is missing, make .venv
 	@$(SETUP) $(SETUPFLAGS)
 
 # What was built stays for the next run, as long as sources, compilers and libraries are the same.
-health acceptance: export PLUMBLINE_BUILDS ?= $(CURDIR)/$(RUNS)/builds
+health acceptance: export PLUMBLINE_BUILDS ?= $(if $(PLUMBLINE_REPORTS),,$(CURDIR)/)$(RUNS)/builds
 
 # ReFrame's exit code does not keep the report from being written; it is handed on, and a verdict must explain it.
 health:      ## run the health checks, write reports/latest/index.html, print the verdicts
 	@$(SETUP) $(SETUPFLAGS)
-	@rm -f $(RUNS)/health.json
-	$(REFRAME) --mode health --report-file $(RUNS)/health.json $(RFMFLAGS) -r; \
-	.venv/bin/plumbline report $(RUNS)/health.json --reframe-status $$?
+	@rm -f '$(RUNS)/health.json'
+	$(REFRAME) --mode health --report-file '$(RUNS)/health.json' $(RFMFLAGS) -r; \
+	.venv/bin/plumbline report '$(RUNS)/health.json' --reframe-status $$?
 
 acceptance:  ## the same with the acceptance checks, for a machine that nobody has measured yet
 	@$(SETUP) --for acceptance $(SETUPFLAGS)
-	@rm -f $(RUNS)/acceptance.json
-	$(REFRAME) --mode acceptance --report-file $(RUNS)/acceptance.json $(RFMFLAGS) -r; \
-	.venv/bin/plumbline report $(RUNS)/acceptance.json --reframe-status $$?
+	@rm -f '$(RUNS)/acceptance.json'
+	$(REFRAME) --mode acceptance --report-file '$(RUNS)/acceptance.json' $(RFMFLAGS) -r; \
+	.venv/bin/plumbline report '$(RUNS)/acceptance.json' --reframe-status $$?
 
 test:        ## run all tests
 	@$(SETUP) --for test $(SETUPFLAGS)
@@ -70,8 +70,8 @@ cluster:     ## start a Slurm cluster of four nodes on this host, to try things;
 # Without the fixtures of each, which ReFrame lists in all environments.
 list:        ## list the checks
 	@$(LOOK) $(SETUPFLAGS)
-	@mkdir -p $(RUNS)
-	@$(REFRAME) $(RFMFLAGS) -l > $(RUNS)/list.txt; status=$$?; sed '/^ *\^/d' $(RUNS)/list.txt; exit $$status
+	@mkdir -p '$(RUNS)'
+	@$(REFRAME) $(RFMFLAGS) -l > '$(RUNS)/list.txt'; status=$$?; sed '/^ *\^/d' '$(RUNS)/list.txt'; exit $$status
 
 report:      ## write the report of the last health run again (REPORT=file for another run)
 	@$(LOOK) $(SETUPFLAGS)
@@ -82,7 +82,7 @@ docs:        ## write the documentation's pages, build/docs/index.html
 	.venv/bin/sphinx-build -W -q -b html docs build/docs
 
 clean:       ## remove what was built and run; results stay
-	rm -rf build $(RUNS)/builds $(RUNS)/stage $(RUNS)/output $(RUNS)/reframe.log .pytest_cache .mypy_cache
+	rm -rf build '$(RUNS)/builds' '$(RUNS)/stage' '$(RUNS)/output' '$(RUNS)/reframe.log' .pytest_cache .mypy_cache
 	@find . -name .venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean  ## remove .venv as well

@@ -68,6 +68,14 @@ def test_the_slow_node_is_in_a_cgroup_with_its_quota_and_the_others_are_not(clus
     assert int(quota) / int(period) == pytest.approx(0.6 * len(cluster.cpus['n3']))
 
 
+def test_a_step_has_all_cpus_of_its_node_however_many_cores_a_task_is_for(tmp_path):
+    '''Slurm would give it the two hardware threads of a core for two cores.'''
+    with cluster_in(tmp_path / 'cluster', nodes=1, hardware='CPUs=8 Sockets=2 CoresPerSocket=2 ThreadsPerCore=2') as cluster:
+        place = rfm.Workplace(tmp_path / 'place', CANNED_SCHEDULER='squeue', CANNED_LAUNCHER='srun', CANNED_ACCESS='--exclusive', **cluster.variables)
+        case, = place.reframe('-r', '-n', 'Whole', checks=rfm.GUARDS / 'jobs.py').cases().values()
+    assert case['result'] == 'pass', case['fail_reason']
+
+
 # --- how it ends ----------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGKILL])

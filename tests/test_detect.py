@@ -198,7 +198,7 @@ def test_a_large_slurm(great_slurm, tmp_path):
     assert name == system['name'] == 'great_cluster'
     assert list(found) == ['cpu', 'gpu_a100', 'mixed', 'quick']
     assert {(one['scheduler'], one['launcher']) for one in found.values()} == {('slurm', 'srun')}
-    assert found['cpu']['access'] == ['--partition=cpu', '--exclusive'] and 'time_limit' not in found['cpu']
+    assert found['cpu']['access'] == ['--partition=cpu', '--exclusive', '--mem=0'] and 'time_limit' not in found['cpu']
     assert 'longest job: 2d' in text
     assert found['cpu']['descr'] == '100 nodes c[001-100]: 256 CPUs (2 sockets x 64 cores x 2 threads), 502.9 GiB'
     assert found['gpu_a100']['access'][0] == '--partition=gpu.a100'

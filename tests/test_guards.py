@@ -383,8 +383,7 @@ def test_likwid_pin_stands_between_srun_and_the_program(slurm_run):
     assert f'for process in 1 2 3; do\n{line}\ndone\n' in script
     words = shlex.split(line)
     launcher = words[:words.index('likwid-pin')]
-    assert '--cpu-bind=none' in launcher and len(launcher) == 3
-    assert launcher[1].startswith('--cpus-per-task=')
+    assert launcher == ['srun', '--cpu-bind=none'] and 'unset SLURM_CPUS_PER_TASK SRUN_CPUS_PER_TASK SLURM_EXACT\n' in script
     assert words[len(launcher) + 1:len(launcher) + 3] == ['-q', '-c']
     assert words[len(launcher) + 4].endswith('build/bin/triad')
     build = script_of(slurm_run[0], 'native_programs', 'rfm_build.sh')

@@ -156,6 +156,7 @@ def test_slurm_runs_the_script_as_a_job(tmp_path, commands):
         done = schedule(place, '--scron=--partition=all', starter='scrontab')
         *options, line = done.out.splitlines()
         assert options == ['#SCRON --job-name=plumbline', '#SCRON --mail-type=FAIL', '#SCRON --partition=all']
+        assert '\nexport RFM_SYSTEM=made\n' in (place.folder / 'plan/daily.sh').read_text()     # the node of its job is called otherwise
         script = canned(place, 'slow')
         assert f"export SLURM_CONF={slurm.variables['SLURM_CONF']}\n" in script.read_text()
         # Debian's packages lack the command scrontab; what it submits is a script of these lines.
@@ -196,6 +197,21 @@ def test_what_cannot_be_scheduled_is_one_line(place, mode, options, complaint):
     done = schedule(place, *options.pop('options', ()), mode=mode, **options)
     assert done.code == 2 and done.out.startswith('plumbline: ') and complaint in done.out and len(done.out.splitlines()) == 1
     assert not list(place.folder.rglob('*.sh'))
+
+
+def test_the_script_of_another_configuration_stays(place):
+    assert schedule(place).code == schedule(place).code == 0
+    before = (place.folder / 'plan/daily.sh').read_text()
+    (place.folder / 'other.py').write_text((place.folder / 'a site.py').read_text())
+    done = schedule(place, '-C', 'other.py')
+    assert done.code == 2 and 'daily.sh: is of another configuration than ' in done.out and len(done.out.splitlines()) == 1
+    assert (place.folder / 'plan/daily.sh').read_text() == before
+
+
+def test_scrontab_is_told_of_a_system_of_this_host(place):
+    place.environment['CANNED_HOSTNAMES'] = 'elsewhere'
+    done = schedule(place, starter='scrontab')
+    assert done.code == 2 and 'no system of this configuration matches the host' in done.out and len(done.out.splitlines()) == 1, done.out
 
 
 def test_an_option_of_two_lines_and_a_variable_s_name_are_no_commands_of_the_script(place):

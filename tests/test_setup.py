@@ -515,6 +515,10 @@ def test_health_reports_even_if_checks_failed(clone, make):
     assert done.returncode == 2                         # make's own code for a failed recipe
     assert not stale.exists()
 
+    elsewhere = clone.root / 'my reports'       # of a clone that is somebody else's
+    done = make('make', 'health', PLUMBLINE_REPORTS=str(elsewhere))
+    assert f'--report-file {elsewhere}/reframe/health.json' in done.stdout and f'plumbline report {elsewhere}/reframe/health.json' in done.stdout
+
     clone.program('reframe', 'echo new > reports/reframe/health.json; exit 1')
     assert make('make', 'health').returncode == 0       # the report's word counts
 

@@ -10,7 +10,7 @@ from plumbline import settings
 def partition(name, machine, cpus, environs):
     return {
         'name': name, 'scheduler': 'slurm', 'launcher': 'srun', 'time_limit': '1h', 'max_jobs': 20,
-        'access': [f'--partition={name}', '--account=operations', '--exclusive'],
+        'access': [f'--partition={name}', '--account=operations', '--exclusive', '--mem=0'],
         'environs': environs, 'features': ['likwid', 'counters'],
         'extras': {'machine': str(settings.ROOT / f'config/machines/{machine}.yaml'), 'cpus': cpus,
                    'file_systems': [{'name': 'scratch', 'path': '/scratch/$USER'}, {'name': 'local', 'path': '/tmp'}]}}

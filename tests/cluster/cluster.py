@@ -100,15 +100,17 @@ class Cluster:
     :arg cpus: the CPUs that each node is bound to, a list of numbers for each; by default the nodes share them out.
     :arg quotas: node -> share of the time of its CPUs that is its cgroup's quota, e.g. ``{'n3': 0.6}``.
     :arg favoured: the nodes' processes come before all else that this host runs, as if it were theirs (a cgroup for each).
+    :arg hardware: what Slurm takes each node for; by default its CPUs.
     :arg extra: further lines of ``slurm.conf``, e.g. partitions.
     :arg absent: nodes that are in ``slurm.conf`` but have no slurmd.
     :arg database: also start slurmdbd and MariaDB, for ``sacct``.
     '''
 
-    def __init__(self, folder, nodes=4, cpus=None, quotas=None, favoured=False, extra='', absent=(), database=False):
+    def __init__(self, folder, nodes=4, cpus=None, quotas=None, favoured=False, hardware='', extra='', absent=(), database=False):
         self.folder = Path(folder).absolute()
         self.nodes = [f'n{i + 1}' for i in range(nodes)]
         self.cpus = dict(zip(self.nodes, cpus or shared_out(sorted(os.sched_getaffinity(0)), nodes)))
+        self.hardware = hardware
         self.quotas, self.favoured, self.extra, self.absent, self.database = quotas or {}, favoured, extra, set(absent), database
         #: Variables that Slurm's commands need.  UCX (of MPICH) would take the nodes for one host, by its boot id, and look for the
         #: peer's process number, which is another one in another node's namespace.
@@ -269,7 +271,7 @@ class Cluster:
     def _configuration(self):
         memory = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') // 2**20
         nodes = '\n'.join(
-            f'NodeName={node} NodeHostname={node} NodeAddr=127.0.0.1 Port={self.ports[node]} CPUs={len(self.cpus[node])} '
+            f'NodeName={node} NodeHostname={node} NodeAddr=127.0.0.1 Port={self.ports[node]} {self.hardware or f"CPUs={len(self.cpus[node])}"} '
             f'RealMemory={memory} State=UNKNOWN' for node in self.nodes)
         return _CONF.format(folder=self.folder, port=self.port, user=getpass.getuser(), nodes=nodes, extra=self.extra)
 

@@ -1,6 +1,7 @@
 '''Checks whose jobs end as the test wishes: what they measure is made up, the scheduler is real.'''
 
 import reframe as rfm
+import reframe.utility.sanity as sn
 from reframe.core.builtins import parameter, run_before, sanity_function, variable
 
 from plumbline.rfm.job import Job
@@ -46,6 +47,18 @@ class Waiting(Made):
     @run_before('run')
     def wait(self):
         self.job.options += ['--begin=now+1hour']
+
+
+@rfm.simple_test
+class Whole(Made):
+    '''A job that tells how many CPUs its step has.'''
+
+    executable, executable_opts = 'sh', ['-c', "'echo CPUs: $SLURM_CPUS_ON_NODE'"]
+    num_cpus_per_task = 2
+
+    @sanity_function
+    def has_all(self):
+        return sn.assert_found('CPUs: 8$', self.stdout)
 
 
 @rfm.simple_test

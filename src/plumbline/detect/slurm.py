@@ -142,7 +142,7 @@ def _without_copies(found):
 
 def _access(queue):
     '''Lines of the access: one kind, or what tells the largest from the others.'''
-    access = [f'--partition={queue.name}', '--exclusive']
+    access = [f'--partition={queue.name}', '--exclusive', '--mem=0']      # all of it: where a job has less by default, its node seems smaller
     kinds = sorted(queue.kinds, key=lambda kind: -len(kind.nodes))
     if len(kinds) == 1:
         yield Entry('access', access)

@@ -83,6 +83,8 @@ class Ranks(RegressionTestPlugin):
         else:
             self.job.launcher.options = [option for option in self.job.launcher.options if not option.startswith('--cpu-bind')]
             ours = Settings(['--cpu-bind=map_cpu:{cpus}'] if self.bound else [])
+            if self.bound:
+                self.take_whole_nodes()
         settings = ours.filled(ranks=self.num_tasks, per_node=self.num_tasks_per_node, cpus=','.join(map(str, cpus))) + settings
         self.job.launcher.options += settings.options
         self.env_vars.update(settings.env)

@@ -122,8 +122,15 @@ class Job(RegressionTestPlugin):
         launcher = self.current_partition.launcher_type.registered_name
         if launcher in SRUN:
             self.job.launcher.options += ['--cpu-bind=none']
+            self.take_whole_nodes()
         elif launcher in MPIRUN:        # it is the MPI's, which a program without MPI need not have
             self.job.launcher = getlauncher('local')()
+
+    def take_whole_nodes(self):
+        '''Let srun give all CPUs of the job.  Told how many a task has, Slurm gives that many hardware threads, of whichever cores, and binds
+        to none of those that it is told.'''
+        self.job.launcher.use_cpus_per_task = False
+        self.prerun_cmds.insert(0, 'unset SLURM_CPUS_PER_TASK SRUN_CPUS_PER_TASK SLURM_EXACT')
 
     @run_before('run')
     def echo_exit_code(self):

@@ -4,9 +4,11 @@ The script holds what a scheduled run has not: the place, the variables and PATH
 ``plumbline report`` as a person would, is silent while all is healthy, and says on standard error what is not, which cron sends by mail.
 '''
 
+import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,14 +116,15 @@ def time_of(at, days=''):
     return Time(int(found[1]), int(found[2]), tuple(sorted({DAYS.index(name) for name in names})))
 
 
-def write(mode, config, folder, options=()):
+def write(mode, config, folder, options=(), system=None):
     '''Write the script of a mode.
 
     :arg folder: where the script, its logs and its lock are; one folder, one run at a time.
     :arg options: further ones of ``plumbline report``.
+    :arg system: ReFrame's name of it; by default that of the host that the script runs on.
     :returns: the script's path.
-    :raises PlumblineError: if there is no such mode or configuration, if ReFrame cannot take a path, if the folder cannot be written to,
-        or if it were root's, and somebody else could change what it runs.
+    :raises PlumblineError: if there is no such mode or configuration, if ReFrame cannot take a path, if the folder cannot be written to, or has
+        the script of another configuration, or if it were root's, and somebody else could change what it runs.
     '''
     if mode not in MODES:
         raise PlumblineError(f"{mode}: no such mode; there are {', '.join(MODES)}")
@@ -136,6 +139,8 @@ def write(mode, config, folder, options=()):
             raise PlumblineError(f'--report {option!r}: give one option of plumbline report, in one line')
     trust.refuse_run(config, folder, code=CODE)
     kept = {name: os.environ[name] for name in sorted(KEPT) if name in os.environ}
+    if system:
+        kept.setdefault('RFM_SYSTEM', system)
     left = sorted(name for name in os.environ if name.startswith(_OURS) and name not in KEPT)
     commands = {name: shlex.quote(str(Path(sys.executable).with_name(name))) for name in ('reframe', 'plumbline')}
     quoted = {'home': HOME, 'checks': ROOT / 'checks', 'folder': folder, 'lock': folder / 'lock', 'config': config, 'logs': f'{mode}-*.log'}
@@ -146,7 +151,22 @@ def write(mode, config, folder, options=()):
                             left=' '.join(re.sub(r'\W', '?', name) for name in left) or 'none',
                             **commands, **{name: shlex.quote(str(value)) for name, value in quoted.items()})
     _keep_to_ourselves(folder)
-    return _put(folder / f'{mode}.sh', script, 0o700)
+    path = folder / f'{mode}.sh'
+    if path.exists() and f' -C {shlex.quote(str(config))} ' not in path.read_text(errors='replace'):
+        raise PlumblineError(f'{path}: is of another configuration than {config}; --folder names another folder, or remove it')
+    return _put(path, script, 0o700)
+
+
+def system_of(config):
+    '''ReFrame's name of the system that this host is of, by a site file: what scrontab starts runs on a host that may be called otherwise.
+
+    :raises PlumblineError: if no system of it is this host's.
+    '''
+    command = [str(Path(sys.executable).with_name('reframe')), '-C', str(Path(config).absolute()), '--show-config=systems/0/name']
+    done = subprocess.run(command, text=True, capture_output=True, check=False)
+    if done.returncode:
+        raise PlumblineError(([*(done.stdout + done.stderr).split('plumbline: '), ''][1] or f'{config}: ReFrame cannot read it').strip())
+    return json.loads(done.stdout)
 
 
 def _keep_to_ourselves(folder):
