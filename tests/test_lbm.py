@@ -199,3 +199,10 @@ def test_some_of_the_processes_work_by_turns(mpi_programs, program, few):
         assert [record['bytes'] for record in found] == [32 * 1001, 2 * 32 * 1001]
     else:
         assert sum(found[0]['communication']) < sum(found[1]['communication']) and found[0]['flops'] == found[1]['flops']
+
+
+@pytest.mark.parametrize('study, size, most', [('md_strong', '--size 32', 4096), ('cg_strong', '--class A', 8192), ('lbm_strong', '', 128)])
+def test_no_more_ranks_than_a_problem_is_cut_for(study, size, most):
+    case = SimpleNamespace(study=study, application=study.partition('_')[0], all_cpus=range(128), cpus=range(128 * 128), edge=128, over='nodes', nodes=128,
+                           size=size)
+    assert max(runpy.run_path(str(CHECKS / 'app_scaling.py'))['app_scaling'].counts(case)) == most

@@ -1,6 +1,10 @@
 '''Molecular dynamics: the same motion by every variant and number of threads, its physics, the model, the check.'''
 
+import runpy
+from types import SimpleNamespace
+
 import pytest
+from reframe.core.exceptions import SkipTestError
 
 import rfm
 from mpi_native import any_mpi
@@ -113,3 +117,25 @@ def test_checks_of_ranks_tell_the_share_of_communication(measuring_mpi, tmp_path
         rfm.assert_measured(cases[name])
         found = {metric['name']: metric['value'] for metric in cases[name]['plumbline']['metrics']}
         assert 0 < found[communication] < 1 and found[rate] > 0
+
+
+@pytest.mark.parametrize('ranks, edge, cells', [(2, 2, 20), (48, 4, 20), (52, 13, 24), (128, 8, 20), (172, 43, 76), (37, 37, 65)])
+def test_the_box_is_as_wide_as_the_grid_of_processes_needs(ranks, edge, cells):
+    found = runpy.run_path(str(rfm.REPOSITORY / 'checks/apps/md_ranks.py'))
+    check = SimpleNamespace(cpus=range(ranks), cells=20, note=lambda text: None)
+    assert found['longest_edge'](ranks) == edge and found['md_ranks'].options(check)[-1] == cells and cells * 1.68 / edge > 2.9
+
+
+def test_so_many_processes_in_a_row_are_not_measured():
+    def skip_test(reason, **_):
+        raise SkipTestError(reason)
+    check = SimpleNamespace(cpus=range(127), cells=20, skip_test=skip_test)
+    with pytest.raises(SkipTestError, match='127 processes make a grid with 127 in a row'):
+        runpy.run_path(str(rfm.REPOSITORY / 'checks/apps/md_ranks.py'))['md_ranks'].options(check)
+
+
+@pytest.mark.parametrize('cpus, ranks', [(2, 'all'), (256, 'all'), (384, 256)])
+def test_a_grid_has_a_plane_for_each_of_its_processes(cpus, ranks):
+    check = SimpleNamespace(all_cpus=range(cpus), ranks='all', note=lambda text: None)
+    runpy.run_path(str(rfm.REPOSITORY / 'checks/apps/planewave_ranks.py'))['planewave_ranks'].leave_cpus_out(check)
+    assert check.ranks == ranks

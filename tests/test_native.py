@@ -246,6 +246,21 @@ def test_there_is_no_limit_where_lines_have_another_length(programs, tmp_path):
     assert programs.measured('triad', '--size', 8, *QUICK, **made).machine['caches'][0]['line'] == 256
 
 
+def test_no_huge_page_of_half_a_gigabyte_has_data_of_two_nodes(programs, tmp_path):
+    '''As on 64-bit Arm with base pages of 64 KiB.'''
+    if len(CPUS) < 2:
+        pytest.skip('one CPU is on one node')
+    library = tmp_path / 'files.so'
+    output_of('cc', '-shared', '-fPIC', '-o', library, pathlib.Path(__file__).parent / 'interpose/hybrid.c')
+    made = {'LD_PRELOAD': str(library), 'HYBRID': f'{tmp_path}/', 'OMP_PROC_BIND': 'true', 'OMP_PLACES': f'{{{CPUS[0]}}},{{{CPUS[1]}}}'}
+    node = '.sys.devices.system.node.'
+    rfm.laid(tmp_path, {f'{node}has_cpu': '0-1\n', f'{node}node0.cpulist': f'{CPUS[0]}\n', f'{node}node1.cpulist': f'{CPUS[1]}\n'})
+    for size, of_all in ((2**21, 'huge'), (2**29, 'base')):
+        (tmp_path / '.sys.kernel.mm.transparent_hugepage.hpage_pmd_size').write_text(f'{size}\n')
+        found = programs.measured('triad', '--size', 8000, '--threads', '1,2', *QUICK, **made).measurements
+        assert {(record['threads'], record['options']['pages']) for record in found} == {(1, 'huge'), (2, of_all)}
+
+
 @pytest.mark.parametrize('files, seconds', [
     ({}, math.nan),
     ({'proc/self/cgroup': '0::/job/step', 'sys/fs/cgroup/job/cpu.stat': 'usage_usec 9\nthrottled_usec 2500000',

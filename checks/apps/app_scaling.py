@@ -7,10 +7,12 @@ from plumbline.mpi.sensitivity import share_of_communication
 from plumbline.rfm.variables import Whole
 from plumbline.system import topology
 
-#: Application -> program, and options of those whose size is fixed: by the NAS benchmarks; 131,072 atoms, of which forces reach into the next
-#: part of the box only on up to 4,096 ranks.
+#: Application -> program, and options of those whose size is fixed: by the NAS benchmarks, or 131,072 atoms.
 APPLICATIONS = {'triad': ('triad-ranks', ''), 'lbm': ('lbm-slabs', ''), 'cg': ('cg', '--class A'), 'sp': ('sp', '--size 64'),
                 'md': ('md', '--size 32')}
+
+#: Ranks, at most: beyond, forces reach further than into the next part of the box, and the matrix has no row for each.
+MOST = {'md': 4096, 'cg': 14000}
 
 #: Bytes of a rank's arrays: twice the L3 of any processor in use, of which a hypervisor may tell less, and nobody has measured what is ours.
 LEAST = 2**30
@@ -52,6 +54,7 @@ class app_scaling(rfm.RunOnlyRegressionTest, MpiCheck):
         node, most = len(self.all_cpus), self.edge if self.study == 'lbm_strong' else len(self.cpus)
         counts = topology.thread_counts(self.all_cpus, self.current_partition.processor) if self.over == 'node' else [
             node * n for n in sorted({2**i for i in range(self.nodes.bit_length())} | {self.nodes})]
+        most = min(most, MOST.get(self.application, most))
         return [n for n in counts if n <= most and (self.size == '' or n & (n - 1) == 0)]
 
     def options(self):

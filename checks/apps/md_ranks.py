@@ -1,3 +1,5 @@
+import math
+
 import reframe as rfm
 from reframe.core.builtins import variable
 
@@ -8,6 +10,18 @@ from plumbline.rfm.variables import Whole
 
 #: Of a pass (src/kernels/md).
 STEPS = 20
+
+#: Cells of the crystal that a process has of each edge of the box, at least: its part is as wide as forces reach (src/kernels/md/md.h).
+REACH = 2.9 / 1.68
+
+#: Beyond this a box takes minutes.
+MOST_CELLS = 80
+
+
+def longest_edge(ranks):
+    '''How many processes are in a row of the grid that so many make, the one nearest to a cube.'''
+    pairs = ((x, y) for x in range(1, ranks + 1) if ranks % x == 0 for y in range(1, ranks // x + 1) if ranks // x % y == 0)
+    return min(max(x, y, ranks // (x * y)) for x, y in pairs)
 
 
 @rfm.simple_test
@@ -21,13 +35,20 @@ class md_ranks(rfm.RunOnlyRegressionTest, MpiCheck):
     counts_messages = False
     tags = {'acceptance'}
 
-    #: Cells of the crystal along an edge of the box, of 4 atoms each.
+    #: Cells of the crystal along an edge of the box, of 4 atoms each; more, where the processes make a long grid (52: 13 x 2 x 2).
     cells = variable(Whole, value=20, loggable=False)
 
     def options(self):
         if len(self.cpus) < 2:
             self.skip_test('one process sends no messages: there is one CPU', symptom='too_few_cpus')
-        return ['--variants', 'all', '--size', self.cells]
+        edge = longest_edge(len(self.cpus))
+        cells = max(self.cells, math.ceil(REACH * edge) + 1)
+        if cells > max(self.cells, MOST_CELLS):
+            self.skip_test(f'{len(self.cpus)} processes make a grid with {edge} in a row: each has too thin a part of the box; give a number of them '
+                           'that is a product of small ones, -S md_ranks.ranks=N')
+        if cells > self.cells:
+            self.note(f'{cells} cells along an edge of the box, for a grid with {edge} processes in a row')
+        return ['--variants', 'all', '--size', cells]
 
     def evaluate(self):
         for record in self.measurements:

@@ -1,10 +1,13 @@
 import reframe as rfm
-from reframe.core.builtins import variable
+from reframe.core.builtins import run_after, variable
 
 from plumbline.model import limits, metrics
 from plumbline.mpi import sensitivity
 from plumbline.mpi.check import MpiCheck
 from plumbline.rfm.variables import Whole
+
+#: Points along an edge of the largest grid (src/kernels/planewave), of which each process has a plane.
+MOST_RANKS = 256
 
 
 @rfm.simple_test
@@ -21,6 +24,12 @@ class planewave_ranks(rfm.RunOnlyRegressionTest, MpiCheck):
 
     #: Points along an edge of the grid, a plane for each rank at least; 0: 24, or as many as there are ranks.
     points = variable(Whole, value=0, loggable=False)
+
+    @run_after('setup')
+    def leave_cpus_out(self):
+        if self.ranks == 'all' and len(self.all_cpus) > MOST_RANKS:
+            self.ranks = MOST_RANKS
+            self.note(f'{MOST_RANKS} of {len(self.all_cpus)} cores take part: the grid has no more planes')
 
     def options(self):
         if len(self.cpus) < 2:

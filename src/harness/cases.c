@@ -173,7 +173,8 @@ static void set_parameters(pl_case *c, const pl_options *o, const int *at)
 static void build(pl_group *g, const pl_kernel *kernel, const pl_options *o, size_t size, int number, int *at)
 {
     for (int t = 0; t < o->threads.count; t++) {
-        pl_case c = {.kernel = kernel, .threads = o->threads.value[t], .pages = o->pages, .text = o->strings};
+        const int threads = o->threads.value[t];
+        pl_case c = {.kernel = kernel, .threads = threads, .pages = pl_pages_for(o->pages, threads), .text = o->strings};
         c.n = o->per_thread ? size * (size_t)c.threads : size;
         c.variant = o->variants.value[0];
         set_parameters(&c, o, at);

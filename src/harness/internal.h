@@ -97,6 +97,7 @@ double pl_narrowed_to(const pl_case *); /* what a narrowed case does, over all o
 
 /* pages.c */
 typedef struct { int count; int node[64]; double share[64]; double huge_share; bool huge_known; } pl_page_report;
+pl_pages pl_pages_for(pl_pages asked, int threads);     /* forbidden where one would hold data of several NUMA nodes */
 void *pl_map(size_t bytes, pl_pages);
 void pl_unmap(void *, size_t bytes);
 void pl_advise(void *, size_t bytes, pl_pages);

@@ -23,6 +23,13 @@ size_t pl_huge_page(void)
 /* Small buffers get a whole huge page as well, unless that is hundreds of megabytes for each. */
 static size_t whole(size_t bytes) { return pl_round_up(bytes, pl_huge_page() <= MOST_SPARE ? pl_huge_page() : USUAL); }
 
+/* A page of half a gigabyte (64-bit Arm with base pages of 64 KiB) has the arrays of threads of several nodes in it, and lies where the first
+ * of them touched it. */
+pl_pages pl_pages_for(pl_pages asked, int threads)
+{
+    return asked == PL_HUGE && pl_huge_page() > MOST_SPARE && !pl_on_one_node(threads) ? PL_BASE : asked;
+}
+
 /* For the whole pages among these bytes: what begins and ends between two of them shares those with others. */
 void pl_advise(void *p, size_t bytes, pl_pages pages)
 {

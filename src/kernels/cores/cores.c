@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kernel.h"
 #include "tournament.h"
@@ -18,8 +19,10 @@ static const pl_variant variants[] = {
 
 static int which(const pl_case *c) { return (int)(c->variant - variants); }
 
+enum { BATCHES = 3 };
+
 /* A page for each thread's line: where it lies is part of the latency. */
-enum { BATCHES = 3, APART = 4096 };
+static size_t apart(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 /* Far beyond any handover, far below a time slice: of two threads on one CPU each waits for the other in vain. */
 static const double patience = 5e-4;
@@ -45,13 +48,13 @@ static void check(const pl_case *c)
 static void *create(const pl_case *c)
 {
     cores_data *d = pl_allocate(sizeof *d, "the cores");
-    const size_t threads = (size_t)c->threads, pairs = pairs_of(c->threads), bytes = threads * APART;
+    const size_t threads = (size_t)c->threads, pairs = pairs_of(c->threads), bytes = threads * apart();
     d->buffers = pl_buffers_create(c, 1, &bytes, NULL);
     d->threads = c->threads;
     d->length = (pl_relay_length){BATCHES, (int)c->n, patience};
     d->relay = pl_allocate(threads * sizeof *d->relay, "the cores");
     for (size_t i = 0; i < threads; i++)
-        d->relay[i] = (pl_relay *)((char *)d->buffers->at[0] + i * APART);
+        d->relay[i] = (pl_relay *)((char *)d->buffers->at[0] + i * apart());
     d->epoch = pl_allocate(threads * sizeof *d->epoch, "the cores");
     d->seconds = pl_allocate(pairs * sizeof *d->seconds, "the pairs");
     d->answered = pl_allocate(pairs * sizeof *d->answered, "the pairs");
@@ -75,7 +78,7 @@ static void destroy(void *data)
     pl_first_buffers_destroy(d);
 }
 
-static void touch(const pl_case *c, int thread, int threads) { memset(((cores_data *)c->data)->relay[thread], 0, APART); }
+static void touch(const pl_case *c, int thread, int threads) { memset(((cores_data *)c->data)->relay[thread], 0, sizeof(pl_relay)); }
 
 /* --- the work ---------------------------------------------------------------------------------------------------- */
 

@@ -94,9 +94,11 @@ static double element(int which, int thread, size_t i)
 void dgemm_touch(const pl_case *c, int thread)
 {
     const size_t n = flops_order(c, thread);
-    for (int which = 0; which < MATRICES; which++)
+    for (int which = 0; which < MATRICES; which++) {
+        double *const to = matrix(c, which, thread);
         for (size_t i = 0; i < n * n; i++)
-            matrix(c, which, thread)[i] = element(which, thread, i);
+            to[i] = element(which, thread, i);
+    }
 }
 
 void dgemm_run(const pl_case *c, int thread)
@@ -137,16 +139,16 @@ static bool is_right(const pl_case *c, int thread)
     const size_t n = flops_order(c, thread);
     uint64_t *const v = pl_allocate(4 * n * sizeof *v, "the verification"), *const bv = v + n, *const right = bv + n,
                     *const found = right + n;
-    bool fine = true;
+    const double *const a = matrix(c, A, thread), *const b = matrix(c, B, thread);
     for (size_t j = 0; j < n; j++)
         v[j] = pl_random_bits(j);
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < n; i++)
             right[i] += (uint64_t)(int64_t)element(C, thread, j * n + i) * v[j];
-    fine = add_product(n, matrix(c, B, thread), v, bv) && add_product(n, matrix(c, A, thread), bv, right) &&
-           add_product(n, matrix(c, C, thread), v, found) && !memcmp(right, found, n * sizeof *v);
+    bool fine = add_product(n, b, v, bv) && add_product(n, a, bv, right) && add_product(n, matrix(c, C, thread), v, found) &&
+                !memcmp(right, found, n * sizeof *v);
     for (size_t i = 0; i < n * n && fine; i++)
-        fine = matrix(c, A, thread)[i] == element(A, thread, i) && matrix(c, B, thread)[i] == element(B, thread, i);
+        fine = a[i] == element(A, thread, i) && b[i] == element(B, thread, i);
     free(v);
     return fine;
 }

@@ -19,6 +19,9 @@ from plumbline.rfm.programs import native_programs
 from plumbline.rfm.variables import Table, Whole
 from plumbline.system import codegen, topology
 
+#: Bytes of a line, in the models of traffic (``PL_LINE`` in src/harness).
+LINE = 64
+
 #: Processes of a case: every day, and of hardware that is to be accepted (``--mode acceptance``).
 USUAL_PROCESSES, OF_ACCEPTANCE = 3, 5
 
@@ -116,7 +119,11 @@ class ProgramCheck(Judging):
         with in_one_line():
             # All processes rest on the streams that the first one found to be the fastest, in this run.
             self.prerun_cmds += ['rm -f streams.txt'] * (self.processes > 1)
-            options = self.asked = ['--limit=streams.txt' if one == '--limit' and self.processes > 1 else one for one in self.options()]
+            asked = self.options()
+            line = topology.line_of_l1(self.current_partition.processor)
+            if '--limit' in asked and line not in (None, LINE):
+                self.skip_test(f'L1 has lines of {line} bytes here, and traffic is counted in lines of {LINE}')
+            options = self.asked = ['--limit=streams.txt' if one == '--limit' and self.processes > 1 else one for one in asked]
             ours = topology.sizes_text(self.ours())
             command = self.start([self.built(self.program), *options, '--samples', self.samples_of_each, *self.placing(),
                                   *(['--capacity', ours] if ours else [])])

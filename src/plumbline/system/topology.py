@@ -87,6 +87,11 @@ def _caches(processor):
     return dict(sorted(caches.items()))
 
 
+def line_of_l1(processor):
+    '''Bytes of a line of the L1 cache; None where it is not known.'''
+    return next((cache.get('linesize') or None for cache in _topology(processor).get('caches') or () if cache['type'] == 'L1'), None)
+
+
 def _index_by_cpu(groups):
     return {cpu: i for i, group in enumerate(groups) for cpu in group}
 
