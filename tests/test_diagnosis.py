@@ -338,3 +338,13 @@ def test_what_differs_from_expectations_stands_beside_what_is_slow_and_explains_
     found = diagnose([*node(cache=0.3, latency=0.3), GOVERNOR])
     finding, = found.findings
     assert finding.evidence == ('cpu.governor is powersave, expected performance',) and 'node_speed L1 one flops.L1' in found.none_fits
+
+
+def test_what_one_node_left_out_is_no_cause_on_the_others_and_what_never_ran_is_of_no_node():
+    def fileio(host, *skipped):
+        return sample.case('fileio', [row('bandwidth.write')], host=host, detail={'skipped': list(skipped)})
+    lost = {'metric': 'bandwidth.read_warm', 'reason': 'it was not read from the cache', 'symptom': 'not_warm', 'referenced': ['bandwidth.read_warm'],
+            'subsystems': ['files']}
+    never = sample.case('gather', result='fail', fail_phase='compile', fail_reason='no cc', host=None, verdict='FAIL', reason='no cc')
+    finding, = (one for one in diagnose([fileio('n1', lost), fileio('n2'), fileio('n3'), never]).findings if one.rule['name'] == 'file_cache')
+    assert finding.hosts == ('n1',) and finding.title.startswith('n1: The cache of a file system')

@@ -88,6 +88,25 @@ def test_what_the_last_session_no_longer_has_was_an_incident():
     assert found.begin == 27 and found.chance < 1e-6
 
 
+@pytest.mark.parametrize('size', [30, 60, 120])
+@pytest.mark.parametrize('end, found', [([-0.3], 0), ([-0.5], 0), ([-0.15] * 2, 0), ([-0.3] * 2, 0), ([-0.3] * 3, 1), ([-0.06] * 5, 1)])
+def test_one_or_two_odd_sessions_are_no_loss_however_long_all_was_well_before(size, end, found):
+    chance, lost = np.random.default_rng(3), 0
+    for _ in range(100):
+        logs = chance.normal(0, 0.02, size) + np.concatenate([np.zeros(size - len(end)), end])
+        step = changes.lasting(np.exp(logs), (3, 0.02), 10, np.ones(size))
+        lost += step is not None and step.change < 0 and step.chance <= changes.RATE
+    assert lost >= 90 if found else lost <= 8
+
+
+def test_an_odd_session_among_others_is_no_step():
+    chance = np.random.default_rng(3)
+    for _ in range(20):
+        logs = chance.normal(0, 0.02, 120)
+        logs[60] -= 0.3
+        assert changes.steps(np.exp(logs), (3, 0.02), changes.RATE) == []
+
+
 def test_a_loss_that_creeps_is_found():
     '''1 % in thirty sessions, scatter 2 %.'''
     chance = np.random.default_rng(5)
@@ -339,6 +358,17 @@ def test_a_session_in_which_all_failed_has_a_report(tmp_path):
     archive.archive(write_report(tmp_path / 'r.json', [case(result='fail', fail_phase='run', fail_reason='it crashed')]), tmp_path / 'archive')
     done = CliRunner().invoke(app, ['report', '--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path / 'page')])
     assert done.exit_code == 1 and 'it crashed' in done.output
+
+
+def test_sessions_that_name_no_environment_are_read(tmp_path):
+    '''As of a site's performance log.'''
+    for number, name in enumerate((None, None, 'gnu')):
+        cases = [case('Stream', plumbline=result(metric('bandwidth.v0', 1000.0)), environ=name)]
+        archive.archive(write_report(tmp_path / 'r.json', cases, start=1579075200 + 86400 * number), tmp_path / 'archive')
+    done = run(tmp_path, 'bandwidth')
+    assert done.exit_code == 0 and '3 sessions' in done.output, done.output
+    done = CliRunner().invoke(app, ['variance', '--archive', str(tmp_path / 'archive'), '--output', str(tmp_path / 'page')])
+    assert done.exit_code == 0, done.exception
 
 
 def test_metrics_of_several_environments_are_told_apart_and_names_are_no_markup(tmp_path):

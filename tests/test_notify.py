@@ -55,6 +55,24 @@ def test_it_is_told_once():
     assert sorted(healthy) == [('triad', 'COULD NOT BE JUDGED', 'PASS'), ('triad', 'FAIL', 'PASS')] and state == {}
 
 
+def test_what_never_ran_is_healthy_again_once_it_has_run_and_a_ticket_is_no_health():
+    '''A build that fails has no host; what is mended may have no reference.'''
+    def ran(*metrics, **how):
+        return summary(sample.frame(sample.case('limits', [sample.metric('of_limit.x', 0.9)]), sample.case('triad', metrics, **how)))
+    broken = ran(result='fail', fail_phase='compile', fail_reason='no cc', verdict='FAIL', reason='no cc', host=None)
+    mended = ran(sample.metric('bandwidth.plain', 900.0, 'MB/s', 'NO REFERENCE', None), host='n1')
+    state, said = {}, []
+    for one in (broken, mended, broken):
+        found, state = told(state, one)
+        said += found
+    assert said == [('triad', 'PASS', 'FAIL'), ('triad', 'FAIL', 'PASS'), ('triad', 'PASS', 'FAIL')]
+    _, state = told({}, night(1, triad='FAIL'))
+    found, state = told(state, night(2, triad='KNOWN ISSUE'))
+    assert found == [('triad', 'FAIL', 'KNOWN ISSUE')] and state == {}
+    changed, _ = notify.changes(notify.changes({}, night(1, triad='FAIL'))[1], night(2, triad='KNOWN ISSUE'))
+    assert 'speed 1 a known issue now' in notify.text(night(2, triad='KNOWN ISSUE'), changed, 'link')
+
+
 def test_subsystems_losses_and_what_was_left_out_have_a_state():
     course = 'memory, one thread, rates and times'
     slow = sample.frame(*(sample.case(check, [sample.predicted(variant, 0.08) for variant in sample.HISTORY], threads='one') for check in ('triad_memory',)))

@@ -58,6 +58,8 @@ def test_values_are_in_base_units_with_the_mode_and_what_is_not_known_is_left_ou
     assert f'plumbline_verdict_info{labels},verdict="FAIL"}} 1\n' in text and 'lower_bound' not in text
     assert 'plumbline_session_start_time_seconds{system="sample",mode="health"} 1767323045.0\n' in text
     assert 'nan' not in telemetry.prometheus(summary(sample.frame(sample.case('a', [sample.metric('of_limit.x', math.nan)]))))
+    foreign = telemetry.prometheus(summary(sample.frame(sample.case('Stream', [sample.metric('Copy', 250.0, 'GB/s')], foreign=True))))
+    assert re.search(r'^plumbline_other_value{.*metric="Copy",unit="GB/s"} 250.0$', foreign, re.M) and 'plumbline_value_ratio{' not in foreign
     case = sample.case('latency', [sample.metric('latency.L1', 2.0, 'us')])
     for said, mode in (('reframe -r', ''), ('reframe --mode=daily -r', 'daily'), ('reframe --mode daily --mode upgrade -r', 'upgrade')):
         assert summary(sample.frame(case, info={'cmdline': said}))['mode'] == mode

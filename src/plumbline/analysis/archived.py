@@ -99,7 +99,7 @@ def _rows(path, names, metrics, nodes):
     '''(row, samples, probes) of each metric that has samples; probes are {} without any, None where they are not known.'''
     last, records = None, None
     left: str | None = None
-    rows = nodes.renamed(archive.load_columns(path, _COLUMNS))
+    rows = nodes.renamed(archive.load_columns(path, _COLUMNS)).with_columns(pl.col('partition', 'environ').fill_null(''))
     # The last run of a test that was repeated has the processes of all.
     of_all = rows.filter(pl.col('processes').is_not_null()).group_by(_CASE[:-1]).agg(of_all=pl.col('run').max())
     rows = rows.join(of_all, on=_CASE[:-1], how='left', nulls_equal=True, maintain_order='left')

@@ -111,7 +111,8 @@ def diagnose(lines, not_measured, session, known=None):
     '''
     known = rules() if known is None else known
     hosts = grouping.by_key((line.hostname, line) for line in lines)
-    seen = {host: _Host(its, [line for name in host.split(',') if name != host for line in hosts.get(name, ())], not_measured, session)
+    left_out = {host: [one for one in not_measured if one.hostname in (host, '')] for host in hosts}
+    seen = {host: _Host(its, [line for name in host.split(',') if name != host for line in hosts.get(name, ())], left_out[host], session)
             for host, its in hosts.items()}
     found: dict[str, dict] = {}
     explained: dict[str, list] = defaultdict(list)
@@ -122,7 +123,7 @@ def diagnose(lines, not_measured, session, known=None):
                 if 'explains_if' not in rule or host.check(rule['explains_if'])[0]:
                     explained[name].append(rule)
     by_name = {rule['name']: rule for rule in known}
-    findings = [_finding(by_name[name], where, len(hosts) > 1, any(by_name[name] in explained[host] for host in where))
+    findings = [_finding(by_name[name], where, sum(map(bool, hosts)) > 1, any(by_name[name] in explained[host] for host in where))
                 for name, where in found.items()]
     left = dict.fromkeys(one.name for name, host in seen.items() for one in host.wrong
                          if not one.says_why and not any(one.is_of(rule) for rule in explained[name]))
@@ -130,9 +131,10 @@ def diagnose(lines, not_measured, session, known=None):
 
 
 def _finding(rule, where, several, explains):
-    '''What of several hosts is shown is the first one's.'''
-    first, evidence = next(iter(where.items()))
-    return Finding(rule, tuple(where) if several else (), tuple(f'{first}: {text}' for text in evidence) if len(where) > 1 else evidence, explains)
+    '''What of several hosts is shown is the first one's; what never ran is of none.'''
+    first, evidence = next((one for one in where.items() if one[0]), next(iter(where.items())))
+    return Finding(rule, tuple(filter(None, where)) if several else (),
+                   tuple(f'{first}: {text}' for text in evidence) if len(where) > 1 and first else evidence, explains)
 
 
 def _shown(rule, host, explained):

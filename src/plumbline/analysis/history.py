@@ -17,8 +17,8 @@ from plumbline.store import archive
 #: What tells a metric from session to session, and what the last of its rows says of it.
 _KEY = ['partition', 'environ', 'case', 'name']
 _ABOUT = ['metric', 'unit', 'subsystem']
-_COLUMNS = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'display_name', 'run', 'result', 'name', *_ABOUT, 'value', 'n', 'spread',
-            'interval_low', 'interval_high', 'state', 'states', 'working_set', 'verdict', 'foreign']
+_COLUMNS = ['session', 'system', pl.col('partition', 'environ').fill_null(''), 'hostname', 'test', 'display_name', 'run', 'result', 'name', *_ABOUT,
+            'value', 'n', 'spread', 'interval_low', 'interval_high', 'state', 'states', 'working_set', 'verdict', 'foreign']
 
 #: Few texts in many rows.
 _REPEATED = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'display_name', 'name', *_ABOUT, 'verdict']

@@ -141,7 +141,7 @@ class Line:
 @dataclass(frozen=True)
 class NotMeasured:
     '''What was not measured, and why; ``metric`` empty: the whole test; ``recorded``: how many of its metrics should have been; ``lost``: of
-    a test that was not skipped, of each of those (subsystem, partition, :func:`subsystems.kind`).'''
+    a test that was not skipped, of each of those (subsystem, partition, :func:`subsystems.kind`); ``hostname`` empty where none is known.'''
 
     label: str
     metric: str
@@ -150,6 +150,7 @@ class NotMeasured:
     check: str = ''
     lost: tuple = ()
     symptom: str = ''
+    hostname: str = ''
 
 
 def case_runs(rows, details=None):
@@ -223,12 +224,13 @@ def not_measured(rows):
         label = _label(row)
         unsaid = row['result'] == 'skip' and row['metric'] is None and (not detail.skipped or row['fail_reason'])      # or it was cut off
         if unsaid or (_reported_elsewhere(runs) and not row['fixture']):
-            found.append(NotMeasured(label, '', _reason(row), check=row['check']))
+            found.append(NotMeasured(label, '', _reason(row), check=row['check'], hostname=row['hostname'] or ''))
         for skipped in detail.skipped or ():
             recorded, names = skipped.recorded or 0, skipped.referenced or ()
             known = recorded or len(names)
             reason = (skipped.reason or 'no reason given') + f'; references are recorded of {known} of its metrics' * bool(known)
-            found.append(NotMeasured(label, skipped.metric or '', reason, recorded, row['check'], tuple(_lost(row, skipped)), skipped.symptom or ''))
+            found.append(NotMeasured(label, skipped.metric or '', reason, recorded, row['check'], tuple(_lost(row, skipped)), skipped.symptom or '',
+                                     row['hostname'] or ''))
     return found
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 import polars as pl
 
 from plumbline.analysis import answers, counts, diagnosis, lines, outline, subsystems
-from plumbline.model import grouping, quantity, registry, verdict
+from plumbline.model import baselines, grouping, quantity, registry, verdict
 from plumbline.store import archive, archive_rows
 
 
@@ -129,7 +129,8 @@ class Session:
         tests = grouping.by_key((line.case, line) for line in self.verdicts)
         found = [f"the measurement ({one.text.partition(';')[0]})" for one in self.answers
                  if one.question == registry.MEASUREMENT and one.verdict == verdict.UNSTABLE]
-        others = {one for its in tests.values() if not any(line.expected for line in its) for one in its[0].detail.other_processors or ()}
+        others = {one for its in tests.values() if not any(_is_judged_by_recorded(line) for line in its)
+                  for one in its[0].detail.other_processors or ()}
         found += [f"what has references of another processor ({', '.join(sorted(others))})"] if others else []
         found += [its[0].label for case, its in tests.items() if verdict.is_undecided((line.verdict, line.sees) for line in its) or (
             self._failed(case) and any(line.verdict == verdict.UNSTABLE or line.recorded_states for line in its))]
@@ -145,3 +146,7 @@ class Session:
         if self.broken_off:
             return f'BROKEN OFF by {self.broken_off}: tests are missing, and this is not a pass'
         return f'NOT JUDGED: {answers.some(self.undecided)}' if self.exit_status(losses) == 3 else ''
+
+
+def _is_judged_by_recorded(line):
+    return line.reference is not None and bool(line.expected or line.reference_from not in ('', *baselines.SHIPPED))

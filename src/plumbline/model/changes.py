@@ -67,12 +67,13 @@ def step(values: ArrayLike, prior: Prior, before: int = LASTING, shares: ArrayLi
 def lasting(values: np.ndarray, prior: Prior, before: int, shares: np.ndarray) -> Step | None:
     '''As :func:`step`; where that is a certain gain, the loss that follows it: what was gained is the level that is lost then.
 
-    The gain must have lasted :data:`subsystems.LEAST_SESSIONS` sessions.  A certain loss that the last session no longer has was an incident,
-    and its sessions count no more.
+    The gain must have lasted :data:`subsystems.LEAST_SESSIONS` sessions.  A certain loss that the last session no longer has, or that fewer
+    than :data:`LASTING` sessions have, was an incident, and its sessions count no more.
     '''
     found, logs = step(values, prior, before, shares), np.log(values)
-    if found and found.change < 0 and found.chance <= RATE and _is_back(logs, found.begin, prior, shares[-1]):
-        kept = np.flatnonzero(~_at_new_level(logs, found.begin))
+    incident = _incident(logs, found.begin, prior, shares[-1]) if found and found.change < 0 and found.chance <= RATE else None
+    if incident is not None:
+        kept = np.flatnonzero(~incident)
         later = lasting(values[kept], prior, before, shares[kept])
         return later and replace(later, begin=int(kept[later.begin]))
     if found and found.change > 0 and found.chance <= RATE:
@@ -94,9 +95,20 @@ def _is_back(logs: np.ndarray, begin: int, prior: Prior, share: float = 1.0) -> 
     return bool((logs[-1] - new)**2 - (logs[-1] - old)**2 > 2 * deviation**2 / share * np.log(_BACK))
 
 
-def _at_new_level(logs: np.ndarray, begin: int) -> np.ndarray:
+def _incident(logs: np.ndarray, begin: int, prior: Prior, share: float) -> np.ndarray | None:
+    '''Which sessions are of a new level that does not last; None where it does.'''
     old, new = _levels(logs, begin)
+    if not _is_back(logs, begin, prior, share):
+        if _lasts(logs, begin):
+            return None
+        new = float(np.mean(logs[begin:]))
     return (np.arange(logs.size) >= begin) & (np.abs(logs - new) < np.abs(logs - old))
+
+
+def _lasts(logs: np.ndarray, begin: int) -> bool:
+    '''Whether :data:`LASTING` sessions of each level are nearer to it than to the other one: a single one far off moves the mean of three.'''
+    nearer = np.abs(logs - np.mean(logs[begin:])) < np.abs(logs - np.mean(logs[:begin]))
+    return bool(min(np.count_nonzero(nearer[begin:]), np.count_nonzero(~nearer[:begin])) >= LASTING)
 
 
 def apart(one: np.ndarray, other: np.ndarray) -> float:
@@ -183,7 +195,8 @@ def steps(values: ArrayLike, prior: Prior, rate: float) -> list[Step]:
     chances, cuts = [], [0, *KernelCPD(kernel='linear', min_size=LASTING).fit(np.log(values)).predict(pen=penalty)]
     while len(cuts) > 2:
         parts = [np.log(values[begin:end]) for begin, end in zip(cuts, cuts[2:])]
-        chances = [_step(part, _splits(part.size), prior).chance for part in parts]
+        chances = [_step(part, _splits(part.size), prior).chance if _lasts(part, cut - begin) else 1.0
+                   for part, begin, cut in zip(parts, cuts, cuts[1:])]
         if max(chances) <= rate:
             break
         del cuts[1 + int(np.argmax(chances))]

@@ -1,5 +1,6 @@
 '''Reports of one archived session: a table in the terminal, and one HTML file that opens offline.'''
 
+from dataclasses import replace
 from pathlib import Path
 
 from plumbline import atomic
@@ -22,7 +23,9 @@ def write(session, destination, losses=(), to_strangers=False):
     '''
     from plumbline.report.page import page  # plotly and jinja2 are not loaded for the terminal's table
 
-    return save_file(page(session.seen(public) if to_strangers else session, losses), Path(destination) / 'index.html')
+    if to_strangers:
+        session, losses = session.seen(public), [replace(loss, changed=()) for loss in losses]
+    return save_file(page(session, losses), Path(destination) / 'index.html')
 
 
 def save_file(text, path, mode=atomic.RESULT):

@@ -31,10 +31,17 @@ def when(session):
 class Loss:
     '''A loss that has come to stay.
 
-    :attr name: of its course; :attr text: a sentence.
+    :attr name: of its course; :attr told: how much, since when.
+    :attr changed: what of machine and software changed when it began, texts.
     '''
     name: str
-    text: str
+    told: str
+    changed: tuple = ()
+
+    @property
+    def text(self):
+        '''A sentence.'''
+        return self.told + (f"; changed with it: {'; '.join(self.changed)}" if self.changed else '')
 
     def __str__(self):
         return self.text
@@ -45,20 +52,19 @@ def losses(root, history, of=None, known=None):
 
     :arg root: the archive's folder; :arg history: :class:`plumbline.analysis.history.History`; :arg of, known: as of :func:`lasting`.
     '''
-    return [Loss(one.course.title, _lasting(one, differences(root, history.system, one.before, one.begin))) for one in lasting(history, of, known)]
+    return [Loss(one.course.title, _lasting(one), differences(root, history.system, one.before, one.begin)) for one in lasting(history, of, known)]
 
 
 @functools.lru_cache(maxsize=32)        # what is lost at once is told of each subsystem
 def differences(root, system, *sessions):
-    '''What of machine and software is not the same in two sessions: list of texts.'''
+    '''What of machine and software is not the same in two sessions: texts.'''
     before, after = ([Session.stored(archive.file_of(root, session, system))] for session in sessions)
-    return [f"{label}: {', '.join(old) or 'none'} -> {', '.join(new) or 'none'}" for label, old, new in sides.state_changes(before, after)]
+    return tuple(f"{label}: {', '.join(old) or 'none'} -> {', '.join(new) or 'none'}" for label, old, new in sides.state_changes(before, after))
 
 
-def _lasting(found, differences):
-    changed = f"; changed with it: {'; '.join(differences)}" if differences else ''
+def _lasting(found):
     return (f'{found.course.title}: {quantity.percent(abs(found.step.change))} worse since {when(found.begin)}, '
-            f'for {found.count} sessions, by chance {quantity.odds(found.step.chance)}{changed}')
+            f'for {found.count} sessions, by chance {quantity.odds(found.step.chance)}')
 
 
 def render(history, courses, prior, chosen, console):

@@ -24,22 +24,26 @@ _MOST_NAMED = 20
 
 
 def wrong(summary):
-    '''(Name -> what is wrong with it, for a session; names of what is within its bounds).
+    '''(Name -> what is wrong with it, for a session; name -> PASS, or KNOWN ISSUE, of what is not).
 
     :arg summary: of :mod:`telemetry`.
     :returns: two: dictionary name -> ``of`` (the question; ``tests``, ``history`` or ``session`` where it is of none), ``state`` (FAIL or
-        :data:`NOT_JUDGED`), ``reason``, ``maintainers``, and ``check`` of what was not measured; set of names.
+        :data:`NOT_JUDGED`), ``reason``, ``maintainers``, and ``check`` of what was not measured; dictionary.
     '''
-    found, good = {}, set()
+    found: dict[str, dict] = {}
+    good: dict[str, str] = {}
     tests: dict[tuple, list] = {}
     for one in summary['metrics']:
-        where = ' '.join(filter(None, (one['test'], one['partition'], one['environment'], one['host'])))
+        anywhere = ' '.join(filter(None, (one['test'], one['partition'], one['environment'])))
+        where = f"{anywhere} {one['host']}".rstrip()
         name = f"{where}: {one['metric'] or 'the test'}"
         tests.setdefault((where, tuple(one['maintainers'])), []).append((one['verdict'], one['sees']))
         if one['verdict'] == verdict.FAIL:
             found[name] = {'of': one['question'], 'state': verdict.FAIL, 'reason': one['reason'], 'maintainers': one['maintainers']}
         elif one['verdict'] in (verdict.PASS, verdict.KNOWN_ISSUE):
-            good |= {name, f'{where}: the test'}
+            good[name] = one['verdict']
+        if one['metric'] or one['verdict'] == verdict.PASS:       # it ran; where it had not, no host was known
+            good |= dict.fromkeys((f'{where}: the test', f'{anywhere}: the test'), verdict.PASS)
     for (where, maintainers), judged in tests.items():
         if verdict.is_undecided(judged) and all(ruling != verdict.FAIL for ruling, _ in judged):
             found[f'{where}: the test'] = {'of': 'tests', 'state': NOT_JUDGED, 'reason': 'its samples scatter too much, or its runs differ',
@@ -48,14 +52,14 @@ def wrong(summary):
         if one['question'] == registry.MEASUREMENT and one['verdict'] == verdict.UNSTABLE:
             found['the measurement'] = {'of': one['question'], 'state': NOT_JUDGED, 'reason': one['text'], 'maintainers': []}
         elif one['question'] == registry.MEASUREMENT and one['verdict'] != verdict.FAIL:
-            good.add('the measurement')
+            good['the measurement'] = verdict.PASS
     for one in summary['subsystems']:
         name = f"subsystem {one['subsystem']}: {one['of']}"
         if one['verdict'] in (verdict.FAIL, verdict.UNSTABLE):
             state = verdict.FAIL if one['verdict'] == verdict.FAIL else NOT_JUDGED
             found[name] = {'of': one['question'], 'state': state, 'reason': one['reason'], 'maintainers': []}
         elif one['verdict'] == verdict.PASS:
-            good.add(name)
+            good[name] = verdict.PASS
     for one in summary['not_measured']:
         if one['recorded']:
             found[f"not measured: {one['test']}"] = {'of': 'tests', 'state': NOT_JUDGED, 'reason': one['reason'], 'maintainers': [],
@@ -65,12 +69,12 @@ def wrong(summary):
         if one['loss']:
             found[name] = {'of': 'history', 'state': verdict.FAIL, 'reason': one['loss'], 'maintainers': []}
         else:
-            good.add(name)
+            good[name] = verdict.PASS
     if summary['exit_status'] == 2:
         found['the session'] = {'of': 'session', 'state': NOT_JUDGED, 'maintainers': [],
                                 'reason': 'nothing was measured, it was broken off, or no verdict says why ReFrame failed'}
     else:
-        good.add('the session')
+        good['the session'] = verdict.PASS
     return found, good
 
 
@@ -83,17 +87,17 @@ def changes(before, summary):
     now, good = wrong(summary)
     checks = {one['check'] for one in summary['metrics']}
     # What this session has not measured stays as it was: another mode may have run.
-    gone = {name for name, one in before.items() if name not in now and (name in good or one.get('check') in checks)}
+    gone = {name: good.get(name, verdict.PASS) for name, one in before.items() if name not in now and (name in good or one.get('check') in checks)}
     found = [{'name': name, 'was': before.get(name, {}).get('state', verdict.PASS), 'now': one['state'], **one} for name, one in now.items()
              if before.get(name, {}).get('state') != one['state']]
-    found += [{'name': name, 'was': before[name]['state'], 'now': verdict.PASS, **before[name]} for name in before if name in gone]
+    found += [{'name': name, 'was': before[name]['state'], 'now': ruling, **before[name]} for name, ruling in gone.items()]
     state = {name: one for name, one in before.items() if name not in gone} | now
     return [{key: one[key] for key in ('name', 'of', 'was', 'now', 'reason', 'maintainers')} for one in found], state
 
 
 def text(summary, changed, link):
     '''What a person reads: one line of all, then one for each change, what is wrong, and where the report is.'''
-    words = {verdict.FAIL: 'FAIL', NOT_JUDGED: 'could not be judged', verdict.PASS: 'healthy again'}
+    words = {verdict.FAIL: 'FAIL', NOT_JUDGED: 'could not be judged', verdict.KNOWN_ISSUE: 'a known issue now', verdict.PASS: 'healthy again'}
     counts: dict[str, Counter] = {name: Counter() for name in registry.QUESTIONS}       # which come first
     for one in changed:
         counts.setdefault(one['of'], Counter())[one['now']] += 1
@@ -101,7 +105,7 @@ def text(summary, changed, link):
     said = [f"Plumbline, {summary['system']}: {'; '.join(of_each)} (session {summary['session']}), {link}", '']
     for one in changed[:_MOST_NAMED]:
         whom = f"; maintainers: {', '.join(one['maintainers'])}" if one['maintainers'] else ''
-        why = '' if one['now'] == verdict.PASS else f": {one['reason']}"
+        why = '' if one['now'] in (verdict.PASS, verdict.KNOWN_ISSUE) else f": {one['reason']}"
         said.append(f"{one['was']} -> {one['now']}: {one['name']}{why}{whom}")
     said += [f'and {len(changed) - _MOST_NAMED} more'] if len(changed) > _MOST_NAMED else []
     said += [f"what is wrong: {one['title']}: {'; '.join(one['evidence'])}" for one in summary['causes']]

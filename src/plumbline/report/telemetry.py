@@ -8,7 +8,7 @@ from plumbline.model.safe_text import shown
 
 SCHEMA_VERSION = 2
 
-#: Unit of the registry -> (what is measured, Prometheus's base unit, factor); of a foreign metric's unit those of '1'.
+#: Unit of the registry -> (what is measured, Prometheus's base unit, factor); another suite's metric of another unit has that as a label.
 _UNITS = {'MB/s': ('bandwidth', 'bytes_per_second', 1e6), 'Mflop/s': ('flops', 'operations_per_second', 1e6), 'MHz': ('clock', 'hertz', 1e6),
           'us': ('time', 'seconds', 1e-6), 's': ('time', 'seconds', 1.0), 'bytes': ('size', 'bytes', 1.0), 'entries': ('table', 'entries', 1.0),
           '1': ('value', 'ratio', 1.0)}
@@ -97,10 +97,11 @@ def prometheus(found):
             add('plumbline_cause_info', 'What is wrong', 1, host=host, cause=one['name'], confidence=one['confidence'])
     for one in found['metrics']:
         what = {key: one[key] for key in ('partition', 'environment', 'host', 'test', 'metric')}
-        kind, unit, factor = _UNITS.get(one['unit'], _UNITS['1'])
+        kind, unit, factor = _UNITS.get(one['unit'], ('other', 'value', 1.0))
+        of_unit = what if one['unit'] in _UNITS else what | {'unit': one['unit']}
         for key, (part, about) in _SIDES.items():
             value = None if one[key] is None else one[key] * factor
-            add(f'plumbline_{kind}_{part}{unit}', f'{kind.capitalize()}: {about}', value, **what)
+            add(f'plumbline_{kind}_{part}{unit}', f'{kind.capitalize()}: {about}', value, **of_unit)
         add('plumbline_verdict_info', 'Verdict on a metric', 1, **what, verdict=one['verdict'])
     text = []
     for name, (about, samples) in families.items():

@@ -186,7 +186,7 @@ def readable(files: list[Path], whole: bool = False) -> tuple[list[Path], list[s
     good, complaints = [], []
     for path in files:
         try:
-            load_columns(path, pl.all()) if whole else _check(path)
+            _read_through(path) if whole else _check(path)
             good.append(path)
         except PlumblineError as error:
             complaints.append(str(error))
@@ -206,6 +206,13 @@ def of_readable(files: list[Path], ask: Callable[[list[Path]], Answer]) -> tuple
         if not further:
             raise
         return ask(good), complaints + further
+
+
+def _read_through(path: Path) -> None:
+    '''Read a file, a part at a time.'''
+    first = 0
+    while load_columns(path, pl.all(), first, ROWS).height == ROWS:
+        first += ROWS
 
 
 def _check(path: Path) -> None:

@@ -126,7 +126,7 @@ def _case(row: dict[str, str | None], path: Path) -> dict | None:
         raise _Unreadable('it names no system and partition, and neither do two folders that it is in')
     case = {'name': name, 'unique_name': row.get('unique_name') or name, 'result': row.get('result') or 'pass', 'ended': ended,
             'system': row.get('system') or folders[-2], 'partition': row.get('partition') or folders[-1],
-            'environ': row.get('environ'), 'job_nodelist': nodes.split(',') if nodes else None,
+            'environ': row.get('environ') or '', 'job_nodelist': nodes.split(',') if nodes else None,
             'fail_phase': row.get('fail_phase'), 'fail_reason': row.get('fail_reason'), 'perfvalues': dict(_values(row))}
     if case['result'] == 'fail' and not case['fail_reason']:
         case.update(fail_phase=case['fail_phase'] or 'performance or earlier', fail_reason='its log does not say why')
