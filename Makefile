@@ -13,7 +13,9 @@ SETUPFLAGS ?=
 # Processes of tests: on eight CPUs and more each has four of its own (tests/conftest.py).
 TESTS_AT_ONCE ?= $(shell n=$$(nproc); echo $$((n < 4 ? n : n < 8 ? 2 : n < 32 ? n / 4 : 8)))
 
-RUNS    := $(or $(PLUMBLINE_REPORTS),reports)/reframe
+# A reports folder of the user's own: from the root of the file system.
+OWN     := $(if $(PLUMBLINE_REPORTS),$(if $(filter /%,$(PLUMBLINE_REPORTS)),,$(CURDIR)/)$(PLUMBLINE_REPORTS))
+RUNS    := $(or $(OWN),reports)/reframe
 REPORT  ?= $(RUNS)/health.json
 REFRAME := .venv/bin/reframe -C $(CONFIG) -c checks -R
 # With the PATH from before .venv joined it: the set-up may have to replace .venv.
@@ -36,7 +38,7 @@ setup:       ## install what is missing, make .venv
 	@$(SETUP) $(SETUPFLAGS)
 
 # What was built stays for the next run, as long as sources, compilers and libraries are the same.
-health acceptance: export PLUMBLINE_BUILDS ?= $(if $(PLUMBLINE_REPORTS),,$(CURDIR)/)$(RUNS)/builds
+health acceptance: export PLUMBLINE_BUILDS ?= $(or $(OWN),$(CURDIR)/reports)/reframe/builds
 
 # ReFrame's exit code does not keep the report from being written; it is handed on, and a verdict must explain it.
 health:      ## run the health checks, write reports/latest/index.html, print the verdicts
@@ -75,7 +77,7 @@ list:        ## list the checks
 
 report:      ## write the report of the last health run again (REPORT=file for another run)
 	@$(LOOK) $(SETUPFLAGS)
-	.venv/bin/plumbline report $(REPORT)
+	.venv/bin/plumbline report '$(REPORT)'
 
 docs:        ## write the documentation's pages, build/docs/index.html
 	@$(LOOK) $(SETUPFLAGS)

@@ -58,13 +58,33 @@ def test_a_module_may_bring_libraries(built, monkeypatch):
     assert not build_cache.fetch('cache')
 
 
+@pytest.mark.parametrize('name', ['CFLAGS', 'LDFLAGS', 'C_INCLUDE_PATH', 'MKLROOT'])
+def test_flags_and_folders_of_the_shell_count(built, monkeypatch, name):
+    monkeypatch.setenv(name, '-mno-avx2')
+    assert not build_cache.fetch('cache')
+
+
+def test_what_changed_while_it_was_built_is_not_kept(built, capsys):
+    rfm.script(built / 'path/mpicc', 'echo gcc 13')
+    assert not build_cache.fetch('cache')
+    (built / 'first').rename('build')
+    rfm.script(built / 'path/mpicc', 'echo gcc 14')
+    build_cache.publish('cache')
+    assert 'have changed while it was built' in capsys.readouterr().err and len(list((built / 'cache').iterdir())) == 1
+    assert build_cache.DESCRIBED.exists() and not build_cache.fetch('cache')
+
+
 def test_what_nobody_has_fetched_for_a_month_is_removed(built):
     old, = (built / 'cache').iterdir()
+    theirs = built / 'cache/thesis'
+    theirs.mkdir()
+    os.utime(theirs, (1, 1))
     os.utime(old, (1, 1))
     assert build_cache.fetch('cache') and old.stat().st_mtime > 1
     os.utime(old, (1, 1))
     (built / 'build').unlink()
     (built / 'first').rename('build')
     rfm.script(built / 'path/mpicc', 'echo gcc 13')
+    build_cache.DESCRIBED.unlink()
     build_cache.publish('cache')
-    assert not old.exists() and len(list((built / 'cache').iterdir())) == 1
+    assert not old.exists() and theirs.exists() and len(list((built / 'cache').iterdir())) == 2

@@ -77,7 +77,7 @@ def made(folder, changed=None, commands=None, services=None):
     states = {**SERVICES, **(services or {})}
     answers = ''.join(f'{name}) echo {state};; ' for name, state in states.items())
     scripts = {name: f"printf '%s\\n' {shlex.quote(text)}\nexit {code}\n" for name, (text, code) in {**COMMANDS, **(commands or {})}.items() if text is not None}
-    scripts['systemctl'] = f'shift\nfor unit; do case $unit in {answers} *) echo inactive;; esac; done\nexit 3\n'
+    scripts['systemctl'] = f'verb=$1\nshift\nfor unit; do case $unit in {answers} *) echo inactive;; esac; done\nexit 3\n'
     for name, script in scripts.items():
         rfm.script(path / name, script)
     node = Node(root=str(folder), path=str(path), packages=['libc6', 'slurmd'], services=['munge', 'slurmd'], variables=['PLUMB_GATE'], mounts=['/', '/scratch'])
@@ -640,3 +640,14 @@ def test_without_expectations_the_check_is_skipped_and_says_how_to_record_them(c
 def test_expectations_of_another_kind_of_node_are_no_pass(checked):
     _, case = checked({'kernel.release': AS_IT_IS}, of={'cpu.model': 'another one'})
     assert case['result'] == 'fail' and 'made-cpu.yaml cannot be checked on node' in case['fail_reason'] and 'not a made-cpu: of another one' in case['fail_reason']
+
+
+@pytest.mark.parametrize('states, fact, missing', [
+    (('activating', 'activating', 'active'), 'active', None), (('deactivating', 'inactive'), 'inactive', None),
+    (('activating',), None, 'is activating'), (('activating', 'activating', 'activating', 'SubState=auto-restart'), 'failing', None)])
+def test_a_service_that_starts_is_waited_for_and_drains_nothing(monkeypatch, states, fact, missing):
+    left = list(states)
+    monkeypatch.setattr(software, '_STARTS', (0, 0))
+    node = SimpleNamespace(services=['tuned'], ask=lambda *words, codes=(0,): (left.pop(0) if len(left) > 1 else left[0], None))
+    one, = software.services(node)
+    assert one.prefix == 'service.tuned' and one.why == missing if missing else (one.name, one.value) == ('service.tuned', fact)

@@ -263,6 +263,23 @@ def test_stamp_comes_last_and_failure_leaves_nothing(clone, bare, monkeypatch):
         assert not clone.venv.exists()
 
 
+def test_a_whole_environment_stays_where_no_new_one_can_be_made(clone, bare, monkeypatch):
+    clone.machine()
+    clone.complete()
+    (clone.venv / 'theirs').touch()
+
+    def step(command, what, **_):
+        assert not (clone.venv / 'theirs').exists()
+        raise bare.SetupError('no network')
+
+    monkeypatch.setattr(bare, 'step', step)
+    monkeypatch.setattr(signal, 'signal', lambda *_: None)
+    with open(clone.root / 'requirements.lock', 'a') as stream:
+        stream.write('# a change\n')
+    assert bare.main(['--no-system-packages']) == 1
+    assert (clone.venv / 'theirs').exists() and bare.read_stamp() is None and not clone.venv.with_name('.venv.former').exists()
+
+
 def test_interrupted_environment_is_made_anew(clone, bare, monkeypatch):
     clone.machine()
     (clone.venv / 'lib').mkdir(parents=True)            # no stamp: somebody pulled the plug
@@ -518,6 +535,8 @@ def test_health_reports_even_if_checks_failed(clone, make):
     elsewhere = clone.root / 'my reports'       # of a clone that is somebody else's
     done = make('make', 'health', PLUMBLINE_REPORTS=str(elsewhere))
     assert f'--report-file {elsewhere}/reframe/health.json' in done.stdout and f'plumbline report {elsewhere}/reframe/health.json' in done.stdout
+
+    assert f'--report-file {clone.root}/out/reframe/health.json' in make('make', 'health', PLUMBLINE_REPORTS='out').stdout
 
     clone.program('reframe', 'echo new > reports/reframe/health.json; exit 1')
     assert make('make', 'health').returncode == 0       # the report's word counts

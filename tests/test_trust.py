@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import stat
+import struct
 import tempfile
 from pathlib import Path
 
@@ -55,6 +56,18 @@ def test_what_others_can_change(site, attack, told):
     attack(site)
     found = trust.changed_by(site)
     assert found is None if told is None else found.endswith(told)
+
+
+def test_an_access_control_list_may_let_others_write(tmp_path):
+    '''Whose mask is in the bits of the group; nobody has an entry of his own.'''
+    entries = [(1, 7, 2**32 - 1), (2, 7, NOBODY), (4, 5, 2**32 - 1), (16, 7, 2**32 - 1), (32, 5, 2**32 - 1)]
+    tmp_path.chmod(0o775)
+    assert trust.changed_by(tmp_path) is None
+    try:
+        os.setxattr(tmp_path, 'system.posix_acl_access', struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *one) for one in entries))
+    except OSError as error:
+        pytest.skip(f'no access control lists here: {error}')
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o775 and trust.changed_by(tmp_path) == f'{tmp_path} can be written by others'
 
 
 def test_a_file_deep_in_a_folder_that_is_run(tmp_path):

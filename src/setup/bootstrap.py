@@ -23,10 +23,12 @@ import contextlib
 import errno
 import fcntl
 import glob
+import grp
 import hashlib
 import json
 import os
 import platform
+import pwd
 import re
 import shutil
 import signal
@@ -472,7 +474,12 @@ def add_intel_mpi(python):
 
 
 def make_venv(python):
-    '''Make .venv anew; return the version of its Python.  A failure leaves none behind.'''
+    '''Make .venv anew; return the version of its Python.  A failure leaves the former one, without its stamp, or none.'''
+    former = VENV + '.former'
+    shutil.rmtree(former, ignore_errors=True)
+    if os.path.isdir(VENV) and not os.path.islink(VENV) and os.path.exists(STAMP):
+        os.unlink(STAMP)
+        os.rename(VENV, former)
     remove_venv()
     inside = os.path.join(VENV, 'bin', 'python')
     try:
@@ -487,10 +494,13 @@ def make_venv(python):
         if problem:
             raise SetupError(problem)
         add_intel_mpi(inside)
+        shutil.rmtree(former, ignore_errors=True)
         return version
     except BaseException:
         with contextlib.suppress(OSError):
             remove_venv()
+            if os.path.isdir(former):
+                os.rename(former, VENV)
         raise
 
 
@@ -533,17 +543,35 @@ def cluster_of(system='/'):
     return found[0] if found else None
 
 
+def has_list(path):
+    '''Whether a file has an access control list: the bits of its group are then what that may give to anybody.'''
+    try:
+        return 'system.posix_acl_access' in os.listxattr(path, follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def own_group(uid):
+    '''The number of a user's own group, in which nobody else is; 0 where there is none.'''
+    try:
+        user = pwd.getpwuid(uid)
+        group = grp.getgrgid(user.pw_gid)
+    except KeyError:
+        return 0
+    return group.gr_gid if group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name} else 0
+
+
 def refuse_others_clone():
     '''As root: run nothing of a clone that others can change, unless it is the clone of whoever called sudo.
 
     :raises SetupError: that says what others can change.
     '''
-    trusted = (0, int(os.environ.get('SUDO_UID', '0')))
+    trusted, groups = (0, int(os.environ.get('SUDO_UID', '0'))), (0, own_group(int(os.environ.get('SUDO_UID', '0'))))
     for path in [ROOT] + [os.path.join(ROOT, name) for name in ('Makefile', 'src', 'checks', 'config', '.venv')]:
         if not os.path.lexists(path):
             continue
         found = os.lstat(path)
-        shared = found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid != 0)
+        shared = found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and (found.st_gid not in groups or has_list(path)))
         if found.st_uid not in trusted or (shared and not stat.S_ISLNK(found.st_mode)):
             who = 'can be written by others' if found.st_uid in trusted else 'belongs to uid {}'.format(found.st_uid)
             raise SetupError("root runs nothing that others can change, and {} {}: run this as its owner, make a clone of root's own, "

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,8 +25,15 @@ from plumbline.system import trust
 #: its compiler by one), ``project`` (its folder).
 REQUEST = Path('build-request.json')
 
-#: Where compilers, linkers and CMake look for more than the system has; a module sets them.
-_FOLDERS = ('CPATH', 'LIBRARY_PATH', 'LD_LIBRARY_PATH', 'CMAKE_PREFIX_PATH', 'PKG_CONFIG_PATH')
+#: JSON, beside it: the description of what ``fetch`` did not find, and what is built then is of.
+DESCRIBED = Path('build-described.json')
+
+#: Where compilers, linkers and CMake look for more than the system has, and what they do besides what they are told; a module sets them.
+_FOLDERS = ('CPATH', 'C_INCLUDE_PATH', 'LIBRARY_PATH', 'LD_LIBRARY_PATH', 'LD_RUN_PATH', 'COMPILER_PATH', 'GCC_EXEC_PREFIX', 'CMAKE_PREFIX_PATH',
+            'CMAKE_TOOLCHAIN_FILE', 'CMAKE_BUILD_TYPE', 'PKG_CONFIG_PATH', 'MKLROOT', 'BLAS_ROOT', 'CFLAGS', 'FFLAGS', 'LDFLAGS')
+
+#: Names of builds, and of those that are being copied: what else lies in the folder is somebody's.
+_OURS = re.compile(r'[0-9a-f]{24}|\.new-.*')
 
 #: After so many seconds a build that nobody has fetched is removed.
 _UNUSED = 30 * 86400
@@ -92,7 +100,9 @@ def _folder(cache, text):
 
 def fetch(cache):
     '''Link ``build`` to what was built already; whether there was any.'''
-    found = _folder(cache, description(json.loads(REQUEST.read_text())))
+    text = description(json.loads(REQUEST.read_text()))
+    DESCRIBED.write_text(text)
+    found = _folder(cache, text)
     if not found.is_dir():
         return False
     if os.geteuid() == 0 and (why := trust.changed_by(found)):
@@ -106,8 +116,11 @@ def fetch(cache):
 
 
 def publish(cache):
-    '''Let other nodes have what was built.  What appears in the cache is whole.'''
+    '''Let other nodes have what was built.  What appears in the cache is whole, and of the sources and compilers that it is called by.'''
     text = description(json.loads(REQUEST.read_text()))
+    if DESCRIBED.exists() and DESCRIBED.read_text() != text:
+        print('plumbline: not kept for other runs: sources, compilers or libraries have changed while it was built', file=sys.stderr)
+        return
     Path(cache).mkdir(parents=True, exist_ok=True)
     copy = Path(tempfile.mkdtemp(dir=cache, prefix='.new-'))
     try:
@@ -126,7 +139,7 @@ def publish(cache):
         shutil.rmtree(copy, ignore_errors=True)
     for old in Path(cache).iterdir():
         with contextlib.suppress(FileNotFoundError):    # another one removes it
-            if time.time() - old.stat().st_mtime > _UNUSED:
+            if _OURS.fullmatch(old.name) and time.time() - old.stat().st_mtime > _UNUSED:
                 shutil.rmtree(old, ignore_errors=True)
 
 

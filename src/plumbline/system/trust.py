@@ -28,9 +28,18 @@ def _of(part, above=False):
         return None
     if status.st_uid != 0:
         return f'{part} belongs to {user(status.st_uid)}'
-    others = status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and status.st_gid != 0)
+    # With an access control list the group's bits are what it may give to anybody at most.
+    others = status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and (status.st_gid != 0 or _has_list(part)))
     kept = above and status.st_mode & stat.S_ISVTX
     return f'{part} can be written by others' if others and not kept and not stat.S_ISLNK(status.st_mode) else None
+
+
+def _has_list(part):
+    '''Whether a file has an access control list (POSIX; of NFS version 4 nothing is seen).'''
+    try:
+        return 'system.posix_acl_access' in os.listxattr(part, follow_symlinks=False)
+    except OSError:         # of this file system none
+        return False
 
 
 def _within(folder):

@@ -59,17 +59,30 @@ def packages(node):
     yield Missing('package', 'neither dpkg-query nor rpm is there')
 
 
+#: What a service is for a moment, as after the node has booted, and the seconds that it is waited for.
+_CHANGING, _STARTS = {'activating', 'deactivating'}, (0.5, 1.5)
+
+
 def services(node):
     if not node.services:
         return
-    # 3 and 4: some are not active, some are not there; 1: there is no systemd to ask.
-    said, missing = node.ask('service', 'systemctl', 'is-active', *node.services, codes=(0, 3, 4))
-    states = said.splitlines() if said else []
-    if missing or len(states) != len(node.services):
-        yield missing or Missing('service', f"systemctl: {states[-1] if states else 'it says nothing'}")
-        return
+    for wait in (*_STARTS, None):
+        # 3 and 4: some are not active, some are not there; 1: there is no systemd to ask.
+        said, missing = node.ask('service', 'systemctl', 'is-active', *node.services, codes=(0, 3, 4))
+        states = said.splitlines() if said else []
+        if missing or len(states) != len(node.services):
+            yield missing or Missing('service', f"systemctl: {states[-1] if states else 'it says nothing'}")
+            return
+        if wait is None or not _CHANGING.intersection(states):
+            break
+        time.sleep(wait)
     for name, state in zip(node.services, states):
-        yield Fact(f'service.{name}', state, f'systemctl is-active {name}')
+        source = f'systemctl is-active {name}'
+        if state in _CHANGING:      # what fails and is started again says so, too
+            said, _ = node.ask('service', 'systemctl', 'show', '--property=SubState', name)
+            yield Fact(f'service.{name}', 'failing', source) if 'auto-restart' in (said or '') else Missing(f'service.{name}', f'is {state}')
+        else:
+            yield Fact(f'service.{name}', state, source)
 
 
 class _Timex(ctypes.Structure):
