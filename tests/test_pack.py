@@ -129,7 +129,7 @@ def test_a_wrong_element_is_found(mpi_programs, tmp_path):
 
 # --- every call ---------------------------------------------------------------------------------------------------
 
-CALLS = ['sends', 'isends', 'persistent', 'receives', 'short', 'too_long', 'sendrecv', 'several', 'many', 'startall', 'free_requests', 'cancel', 'free_types', 'threads']
+CALLS = ['sends', 'isends', 'persistent', 'receives', 'short', 'too_long', 'sendrecv', 'several', 'many', 'startall', 'free_requests', 'cancel', 'free_types', 'large_counts', 'threads']
 
 
 @every_mpi

@@ -182,6 +182,7 @@ static int start(const lat_call *c, ns own, int error, MPI_Request *request)
     else
         e->known = true;
     lat_enter(e);
+    lat_reap(false);        /* stamps of earlier ones: a program need not receive anything else */
     lat_unlock();
     return error;
 }

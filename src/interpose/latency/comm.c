@@ -177,7 +177,7 @@ int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *new, MPI_Request *request)
     return duplicating(PMPI_Comm_idup(comm, new, request), comm, new, request);
 }
 
-#if MPI_VERSION >= 4
+#if LAT_CALLS_OF_4
 int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *new, MPI_Request *request)
 {
     return duplicating(PMPI_Comm_idup_with_info(comm, info, new, request), comm, new, request);

@@ -344,3 +344,7 @@ int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
     lat_unlock();
     return *flag && !stored ? PMPI_Request_get_status(request, flag, status) : MPI_SUCCESS;
 }
+
+static bool is_own(MPI_Request request) { return lat_set.on && delayed(request); }
+
+#include "get_status.h"

@@ -18,6 +18,15 @@
 /* Of all names, only MPI's are seen from outside. */
 #pragma GCC visibility push(default)
 #include <mpi.h>
+
+/* Calls of MPI 4 but those with counts beyond int: Open MPI 5 has them, and says that it is of MPI 3.1. */
+#if MPI_VERSION >= 4
+#define LAT_CALLS_OF_4 1
+#elif defined OMPI_MAJOR_VERSION
+#define LAT_CALLS_OF_4 (OMPI_MAJOR_VERSION >= 5)
+#else
+#define LAT_CALLS_OF_4 0
+#endif
 #pragma GCC visibility pop
 #include <stdbool.h>
 #include <stddef.h>

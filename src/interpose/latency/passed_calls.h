@@ -82,7 +82,7 @@ ONCE(Comm_accept, (const char *port_name, MPI_Info info, int root, MPI_Comm comm
 ONCE(Comm_connect, (const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm), (port_name, info,
      root, comm, newcomm))
 ONCE(Comm_join, (int fd, MPI_Comm *intercomm), (fd, intercomm))
-#if MPI_VERSION >= 4
+#if LAT_CALLS_OF_4
 ONCE(Psend_init, (const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
      MPI_Info info, MPI_Request *request), (buf, partitions, count, datatype, dest, tag, comm, info, request))
 ONCE(Precv_init, (void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,

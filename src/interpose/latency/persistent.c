@@ -140,6 +140,6 @@ int MPI_Cancel(MPI_Request *request)
     if (late)
         return MPI_SUCCESS;     /* the message is here, although it may not be seen yet */
     if (!allowed)
-        lat_fail("libplumbline_latency cannot cancel a send (MPI_Cancel): run this program without latency and gap");
+        lat_fail("libplumbline_latency cannot cancel a send, or a receive from nobody (MPI_Cancel): run this program without latency and gap");
     return PMPI_Cancel(request);
 }

@@ -222,7 +222,9 @@ ALL_OF(, int)   /* NOLINT(clang-analyzer-optin.mpi.MPI-Checker): what ends an ex
 
 #if MPI_VERSION >= 4
 ALL_OF(_c, MPI_Count)   /* NOLINT(clang-analyzer-optin.mpi.MPI-Checker) */
+#endif
 
+#if LAT_CALLS_OF_4
 /* One request for both halves: that of the receive, complete when the send is, too. */
 static int join(MPI_Request in, MPI_Request out, void *copy, MPI_Request *request)
 {
@@ -241,5 +243,7 @@ static int join(MPI_Request in, MPI_Request out, void *copy, MPI_Request *reques
 }
 
 EXCHANGE(, int, Isendrecv, MPI_Request, join)
+#endif
+#if MPI_VERSION >= 4
 EXCHANGE(_c, MPI_Count, Isendrecv, MPI_Request, join)
 #endif

@@ -64,7 +64,7 @@ static bool asked_for(void)
     return false;
 }
 
-#if MPI_VERSION >= 4
+#if LAT_CALLS_OF_4
 int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
 {
     if (asked_for())

@@ -57,6 +57,14 @@ int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
     return error;
 }
 
+static bool is_own(MPI_Request request)
+{
+    const pack_request *const r = pack_find(request);
+    return r && r->active;
+}
+
+#include "get_status.h"
+
 /* A request under way goes on without a handle; its buffer and its data stay in our care. */
 int MPI_Request_free(MPI_Request *request)
 {

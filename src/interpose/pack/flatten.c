@@ -182,16 +182,6 @@ static bool derived(const contents *c, pack_arena *arena, pack_part *whole)
     }
 }
 
-/* A type that MPI_Type_get_contents made known is ours to free, unless it is predefined. */
-static void free_type(MPI_Datatype *type)
-{
-    int integers, addresses, types, combiner;
-    PMPI_Type_get_envelope(*type, &integers, &addresses, &types, &combiner);
-    if (combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_F90_INTEGER && combiner != MPI_COMBINER_F90_REAL
-        && combiner != MPI_COMBINER_F90_COMPLEX)
-        PMPI_Type_free(type);
-}
-
 /* Types that were made with counts beyond int (MPI 4) have other contents. */
 static bool made_with_large_counts(MPI_Datatype type)
 {
@@ -204,6 +194,20 @@ static bool made_with_large_counts(MPI_Datatype type)
 #else
     return false;
 #endif
+}
+
+/* A type that MPI_Type_get_contents made known is ours to free, unless it is predefined. */
+static void free_type(MPI_Datatype *type)
+{
+    int integers, addresses, types, combiner;
+    if (made_with_large_counts(*type)) {        /* of such a one some MPIs refuse to say anything else */
+        PMPI_Type_free(type);
+        return;
+    }
+    PMPI_Type_get_envelope(*type, &integers, &addresses, &types, &combiner);
+    if (combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_F90_INTEGER && combiner != MPI_COMBINER_F90_REAL
+        && combiner != MPI_COMBINER_F90_COMPLEX)
+        PMPI_Type_free(type);
 }
 
 static bool flatten(MPI_Datatype type, pack_arena *arena, pack_part *whole)
