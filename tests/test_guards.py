@@ -379,17 +379,18 @@ def test_squeue_does_not_tell_exit_codes_but_they_count(slurm_run):
 
 def test_likwid_pin_stands_between_srun_and_the_program(slurm_run):
     script = script_of(slurm_run[0], 'CrossChecked')
-    line, = re.findall(r'^srun .*', script, re.MULTILINE)
+    line, = re.findall(r'^env .* srun .*', script, re.MULTILINE)
     assert f'for process in 1 2 3; do\n{line}\ndone\n' in script
     words = shlex.split(line)
     launcher = words[:words.index('likwid-pin')]
-    assert launcher == ['srun', '--cpu-bind=none'] and 'unset SLURM_CPUS_PER_TASK SRUN_CPUS_PER_TASK SLURM_EXACT\n' in script
+    unset = ('SLURM_CPUS_PER_TASK', 'SRUN_CPUS_PER_TASK', 'SLURM_EXACT', 'SLURM_TRES_PER_TASK')
+    assert launcher == ['env', *itertools.chain(*(('-u', name) for name in unset)), 'srun', '--cpu-bind=none']
     assert words[len(launcher) + 1:len(launcher) + 3] == ['-q', '-c']
     assert words[len(launcher) + 4].endswith('build/bin/triad')
     build = script_of(slurm_run[0], 'native_programs', 'rfm_build.sh')
     assert '#SBATCH --job-name' in build and '\ncmake ' in build
     script = next(slurm_run[0].stage.glob('made/cpu/*/likwid_bench*/rfm_job.sh')).read_text()
-    assert re.search(r'^srun .*--cpu-bind=none.* sh -c ', script, re.MULTILINE)
+    assert re.search(r'^env .* srun .*--cpu-bind=none.* sh -c ', script, re.MULTILINE)
 
 
 # --- LIKWID, or not -----------------------------------------------------------------------------

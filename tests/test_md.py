@@ -119,7 +119,7 @@ def test_checks_of_ranks_tell_the_share_of_communication(measuring_mpi, tmp_path
         assert 0 < found[communication] < 1 and found[rate] > 0
 
 
-@pytest.mark.parametrize('ranks, edge, cells', [(2, 2, 20), (48, 4, 20), (52, 13, 24), (128, 8, 20), (172, 43, 76), (37, 37, 65)])
+@pytest.mark.parametrize('ranks, edge, cells', [(2, 2, 20), (48, 4, 20), (52, 13, 24), (128, 8, 20), (172, 43, 76), (37, 37, 65), (432, 12, 22)])
 def test_the_box_is_as_wide_as_the_grid_of_processes_needs(ranks, edge, cells):
     found = runpy.run_path(str(rfm.REPOSITORY / 'checks/apps/md_ranks.py'))
     check = SimpleNamespace(cpus=range(ranks), cells=20, note=lambda text: None)
@@ -134,8 +134,8 @@ def test_so_many_processes_in_a_row_are_not_measured():
         runpy.run_path(str(rfm.REPOSITORY / 'checks/apps/md_ranks.py'))['md_ranks'].options(check)
 
 
-@pytest.mark.parametrize('cpus, ranks', [(2, 'all'), (256, 'all'), (384, 256)])
-def test_a_grid_has_a_plane_for_each_of_its_processes(cpus, ranks):
-    check = SimpleNamespace(all_cpus=range(cpus), ranks='all', note=lambda text: None)
+@pytest.mark.parametrize('cpus, nodes, ranks', [(2, 1, 'all'), (256, 1, 'all'), (384, 1, 256), (192, 2, 128)])
+def test_a_grid_has_a_plane_for_each_of_its_processes(cpus, nodes, ranks):
+    check = SimpleNamespace(all_cpus=range(cpus), cpus=range(cpus * nodes), nodes=nodes, ranks='all', note=lambda text: None)
     runpy.run_path(str(rfm.REPOSITORY / 'checks/apps/planewave_ranks.py'))['planewave_ranks'].leave_cpus_out(check)
     assert check.ranks == ranks

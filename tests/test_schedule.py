@@ -208,7 +208,19 @@ def test_the_script_of_another_configuration_stays(place):
     assert (place.folder / 'plan/daily.sh').read_text() == before
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason='others than root may run what they like')
+def test_root_runs_no_configuration_of_others_to_find_its_system(place):
+    site, mark = place.folder / 'a site.py', place.folder / 'mark'
+    site.write_text(f"open({str(mark)!r}, 'w')\n" + site.read_text())
+    os.chown(site, 65534, 65534)
+    done = schedule(place, starter='scrontab')
+    assert done.code == 2 and 'root runs nothing that others can change' in done.out and not mark.exists(), done.out
+
+
 def test_scrontab_is_told_of_a_system_of_this_host(place):
+    with open(place.folder / 'a site.py', 'a') as site:
+        site.write("print('welcome')\n")
+    assert schedule(place, starter='scrontab').code == 0 and '\nexport RFM_SYSTEM=made\n' in (place.folder / 'plan/daily.sh').read_text()
     place.environment['CANNED_HOSTNAMES'] = 'elsewhere'
     done = schedule(place, starter='scrontab')
     assert done.code == 2 and 'no system of this configuration matches the host' in done.out and len(done.out.splitlines()) == 1, done.out

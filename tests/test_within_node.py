@@ -76,6 +76,10 @@ def test_sockets_of_one_core_are_compared_as_cores():
         with contextlib.nullcontext() if of == 'cores' else pytest.raises(SkipTestError):
             check.choose_parts(case)
     assert said == ['each socket has one core: of=cores compares those'] * 2
+    info['topology']['sockets'] = ['0xf']       # as of Arm's processors that show no L3
+    with pytest.raises(SkipTestError):
+        check.choose_parts(SimpleNamespace(of='caches', current_partition=SimpleNamespace(processor=info), all_cpus=range(4), rounds=3, skip_test=skip_test))
+    assert said[-1] == "each last-level cache is one core's: of=cores compares those"
 
 
 def made(*measurements, **given):

@@ -19,9 +19,15 @@ MOST_CELLS = 80
 
 
 def longest_edge(ranks):
-    '''How many processes are in a row of the grid that so many make, the one nearest to a cube.'''
-    pairs = ((x, y) for x in range(1, ranks + 1) if ranks % x == 0 for y in range(1, ranks // x + 1) if ranks // x % y == 0)
-    return min(max(x, y, ranks // (x * y)) for x, y in pairs)
+    '''How many processes are in a row of their grid, as Open MPI makes it: factors, the largest first, go where fewest are.'''
+    edges, factors = [1, 1, 1], []
+    for factor in range(2, ranks + 1):
+        while ranks % factor == 0:
+            ranks //= factor
+            factors.append(factor)
+    for factor in reversed(factors):
+        edges[edges.index(min(edges))] *= factor
+    return max(edges)
 
 
 @rfm.simple_test

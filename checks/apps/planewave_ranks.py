@@ -27,9 +27,9 @@ class planewave_ranks(rfm.RunOnlyRegressionTest, MpiCheck):
 
     @run_after('setup')
     def leave_cpus_out(self):
-        if self.ranks == 'all' and len(self.all_cpus) > MOST_RANKS:
-            self.ranks = MOST_RANKS
-            self.note(f'{MOST_RANKS} of {len(self.all_cpus)} cores take part: the grid has no more planes')
+        if self.ranks == 'all' and len(self.cpus) > MOST_RANKS:
+            self.ranks = MOST_RANKS // self.nodes
+            self.note(f'{self.ranks} of {len(self.all_cpus)} cores take part: the grid has {MOST_RANKS} planes at most')
 
     def options(self):
         if len(self.cpus) < 2:

@@ -43,7 +43,8 @@ class tlb(rfm.RunOnlyRegressionTest, NativeCheck):
         self.page = page
         most = self.most_pages or MOST_PAGES[self.pages]
         if self.memory:
-            most = min(most, int(topology.MEMORY_SHARE * self.memory / self.page))
+            # What is touched, and what is mapped, which the kernel may refuse beyond all memory.
+            most = min(most, int(topology.MEMORY_SHARE * self.memory / self.page), int(self.memory / (max(STRIDES[self.pages]) * self.page)))
         if most < (self.most_pages or LEAST_PAGES):
             reason = f'{most} pages of {size(self.page)} are a quarter of the memory'
             if self.most_pages:

@@ -44,6 +44,8 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
         self.parts, fewer = topology.parts(self.current_partition.processor, self.of, self.all_cpus)
         if self.of in ('caches', 'sockets') and topology.has_sockets_of_one_core(self.current_partition.processor):
             self.skip_test('each socket has one core: of=cores compares those', f'of_median.{self.levels[-1]}')
+        if self.of == 'caches' and all(len(part) == 1 for part in self.parts):
+            self.skip_test("each last-level cache is one core's: of=cores compares those", f'of_median.{self.levels[-1]}')
         if fewer:
             self.note(f"not compared, of fewer CPUs than the others: {'; '.join(map(topology.cpu_list, fewer))}")
         if len(self.parts) < least:
@@ -67,8 +69,8 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
                      *command[:1], '--threads', len(part), '--cpus', ','.join(map(str, part)), *command[1:]] for part in self.parts]
         turns = ' '.join(f'{number}) exec {shlex.join(map(str, one))};;' for number, one in enumerate(commands))
         self.plumbline.threads = self.threads
-        self.executable = 'sh'
-        self.executable_opts = ['-c', shlex.quote(f'case $((($0 - 1) % {len(self.parts)})) in {turns} esac'), '$process']
+        self.write_file('parts.sh', f'case $((($1 - 1) % {len(self.parts)})) in {turns} esac')      # as one word it may be too long
+        self.executable, self.executable_opts = 'sh', ['parts.sh', '$process']
         return commands[0]
 
     def placing(self):

@@ -160,7 +160,7 @@ def schedule(
 ):
     from plumbline.scheduler import schedule as schedules
     when = schedules.time_of(at, days)
-    script = schedules.write(mode, config, folder, report or (), schedules.system_of(config) if starter == 'scrontab' else None)
+    script = schedules.write(mode, config, folder, report or (), elsewhere=starter == 'scrontab')
     lines = {'cron': lambda: schedules.cron(script, when), 'systemd': lambda: schedules.systemd(script, when, mode),
              'scrontab': lambda: schedules.scrontab(script, when, scron or ())}[starter]()
     print('\n'.join(lines))

@@ -176,6 +176,10 @@ def parse_groups(text):
     return [match[1] for match in re.finditer(r'^\s*(\w+)\t', table, re.MULTILINE)]
 
 
+#: Where MEM is of MEM_ACCESS_RD and MEM_ACCESS_WR (Arm, Cortex-A76 Core Technical Reference Manual, events 0x66 and 0x67).
+COUNT_INSTRUCTIONS = ('arm8', 'arm8_n1')
+
+
 def group_for(architecture, available):
     '''The groups that count the traffic of memory.
 
@@ -183,8 +187,10 @@ def group_for(architecture, available):
 
     :arg architecture: LIKWID's short name, for example ``'ICX'`` or ``'zen3'``; for the message.
     :returns: tuple of names: one group, or several to be measured in one run each whose volumes add up.
-    :raises PlumblineError: if there is none of them.
+    :raises PlumblineError: if there is none of them, or they count something else.
     '''
+    if architecture in COUNT_INSTRUCTIONS:
+        raise PlumblineError(f'on {architecture} the event that LIKWID takes for memory counts instructions that load and store')
     for groups in (('MEM',), ('MEM1', 'MEM2'), ('MEM_DP',)):
         if set(groups) <= set(available):
             return groups

@@ -24,6 +24,8 @@ class Ranks(RegressionTestPlugin):
 
     NEEDS = '+mpi'
 
+    starts_ranks = True
+
     #: Processes on each node; ``all``: one on every CPU.
     ranks = variable(WholeOrAll, value=2, loggable=False)
 

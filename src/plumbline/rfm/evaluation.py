@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
-from reframe.core.exceptions import ReframeError, SkipTestError
+from reframe.core.exceptions import ReframeError
 
 from plumbline.model import baselines, quantity, registry, states, uncertainty, verdict
 from plumbline.model.metrics import Metric
@@ -21,6 +21,14 @@ RATE_OF_NARROWER = 0.01
 
 #: Of these it is said which loss would have been a FAIL.
 _SEES = verdict.PASS, verdict.UNSTABLE
+
+
+class NotThisProcess(Exception):
+    '''A process in which nothing could be measured; ``arguments`` of ``skip_test()``, where no other has measured anything.'''
+
+    def __init__(self, **arguments):
+        super().__init__(arguments['reason'])
+        self.arguments = arguments
 
 
 @dataclass
@@ -141,6 +149,7 @@ def _evaluated(check, measurements, says=True):
     found: dict[str, list[Case]] = {}
     processes = [list(own) for _, own in itertools.groupby(measurements, key=lambda record: record.get('process', 0))]
     recorded, skipped, told = check.measurements, None, not says
+    check.of_one_process = True
     try:
         for number, own in enumerate(processes or [[]]):
             said = replace(check.plumbline)
@@ -149,17 +158,17 @@ def _evaluated(check, measurements, says=True):
                     if len(found.setdefault(case.metric.name, [])) > number:
                         raise ReframeError(f'{case.metric.name} is measured twice; the check must name its metrics apart')
                     found[case.metric.name].append(case)
-            except SkipTestError as error:
-                skipped = skipped or (error, check.plumbline)
+            except NotThisProcess as error:
+                skipped = skipped or (error.arguments, check.plumbline)
                 check.plumbline = said
             else:
                 check.plumbline = said if told else check.plumbline
                 told = True
     finally:
-        check.measurements = recorded
+        check.measurements, check.of_one_process = recorded, False
     if skipped and says and not found:
-        check.plumbline = skipped[1]
-        raise skipped[0]
+        arguments, check.plumbline = skipped
+        check.skip_test(**arguments)
     return found
 
 

@@ -20,6 +20,9 @@ from plumbline.scheduler import job_state
 #: ``general/trap_job_errors`` it has stopped before, at the first command that failed.
 EXIT_CODE = 'plumbline: exit code'
 
+#: Variables by which srun knows how many CPUs a task has, and gives it no more (the last: Slurm 23.11 and later).
+OF_A_TASK = ('SLURM_CPUS_PER_TASK', 'SRUN_CPUS_PER_TASK', 'SLURM_EXACT', 'SLURM_TRES_PER_TASK')
+
 #: Bytes that a program may print; ReFrame's own machine reads them.  A hundred records with a thousand samples each are 3 MB.
 LARGEST_OUTPUT = 2**28
 
@@ -50,6 +53,9 @@ class Job(RegressionTestPlugin):
 
     #: Whether it measures, and wants its node to itself.
     measures = True
+
+    #: Whether it starts several processes, and binds each itself (:class:`plumbline.mpi.ranks.Ranks`).
+    starts_ranks = False
 
     #: The environments that the test is for (``valid_prog_environs``), unless its class or the command line says.
     NEEDS = '*'
@@ -117,7 +123,7 @@ class Job(RegressionTestPlugin):
     @run_before('run')
     def switch_off_binding(self):
         '''likwid-pin, OpenMP or taskset bind, within all CPUs of the task; ranks are bound by who starts them.'''
-        if self.num_tasks not in (None, 1):
+        if self.num_tasks not in (None, 1) or self.starts_ranks:
             return
         launcher = self.current_partition.launcher_type.registered_name
         if launcher in SRUN:
@@ -127,10 +133,12 @@ class Job(RegressionTestPlugin):
             self.job.launcher = getlauncher('local')()
 
     def take_whole_nodes(self):
-        '''Let srun give all CPUs of the job.  Told how many a task has, Slurm gives that many hardware threads, of whichever cores, and binds
-        to none of those that it is told.'''
-        self.job.launcher.use_cpus_per_task = False
-        self.prerun_cmds.insert(0, 'unset SLURM_CPUS_PER_TASK SRUN_CPUS_PER_TASK SLURM_EXACT')
+        '''Let srun give all CPUs of the job.  Told how many a task has, by an option or by a variable that sbatch sets, Slurm gives that many
+        hardware threads, of whichever cores, and binds to none of those that it is told.'''
+        launcher = self.job.launcher
+        launcher.use_cpus_per_task = False
+        if not launcher.modifier:
+            launcher.modifier, launcher.modifier_options = 'env', [f'-u {name}' for name in OF_A_TASK]
 
     @run_before('run')
     def echo_exit_code(self):

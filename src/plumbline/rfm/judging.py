@@ -4,7 +4,6 @@ What checks of programs that are not ours (:mod:`plumbline.judged`) have in comm
 '''
 
 import contextlib
-import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -19,15 +18,17 @@ from plumbline import references
 from plumbline.errors import PlumblineError, WrongResult, in_one_line
 from plumbline.model import baselines, parameters, processor, registry, result, verdict
 from plumbline.model.safe_text import masked
-from plumbline.rfm import evaluation, in_force
+from plumbline.rfm import evaluation, in_force, retries
 from plumbline.rfm.node import OnNode
 from plumbline.rfm.variables import TheResult
-from plumbline.settings import ROOT, on_command_line
-from plumbline.store.archive_rows import REPEATED
+from plumbline.settings import NODE, ON_NODE, ROOT
 
 #: The last run of each test that was judged and has not passed, for those that ReFrame gives it in the same session: (unique name, partition,
 #: environment) -> the test.
 _RUNS: dict[tuple[str, str, str], 'Judging'] = {}
+
+#: Those that have passed in this session.
+_PASSED: set[tuple[str, str, str]] = set()
 
 #: The first wrong result of each test in this session, in words.
 _WRONG: dict[tuple[str, str, str], str] = {}
@@ -61,6 +62,9 @@ class Judging(OnNode):
     earlier: 'Judging | None' = None
     again: int | None = None
 
+    #: Whether ``evaluate()`` is asked of one process, beside which others may have measured what this one could not.
+    of_one_process = False
+
     #: Why this run, of other nodes than an earlier one that was UNSTABLE, says nothing of that; empty where it does.
     doubt = ''
 
@@ -82,6 +86,8 @@ class Judging(OnNode):
         :arg promise: feature of a partition by which its site says that it can be: there the test fails.
         :arg had: whether a machine that has references of the test had then what lacks now: there the test fails, too.
         '''
+        if self.of_one_process:
+            raise evaluation.NotThisProcess(reason=reason, metric=metric, promise=promise, had=had, symptom=symptom)
         where = self.current_partition
         if self.suspected:
             self._keep(self.suspected, f'{reason}; the run before was {self.suspected.verdict}')
@@ -90,7 +96,7 @@ class Judging(OnNode):
         skipped = result.Skipped(metric, reason, symptom=symptom)
         self.plumbline.skip(skipped)
         with in_one_line():
-            if known := references.of_site(self, processor.name(self.plumbline.of_machine), self._node()):
+            if known := self._recorded():
                 skipped.recorded = len(known)
         if known and had:
             self.plumbline.symptom = symptom
@@ -243,7 +249,15 @@ class Judging(OnNode):
     def suspected(self):
         '''The run before this one in the session, with what was measured before that, if it did not pass; or :obj:`None`, as for each of the
         repetitions that come after the retries.'''
-        return None if _is_repetition() else _RUNS.get(self._case())
+        return None if self._is_repetition() else _RUNS.get(self._case())
+
+    def _is_repetition(self):
+        '''Whether this is no retry: ReFrame retries before it repeats, no more than so often, and nothing that has passed.'''
+        return retries.are_followed() and (self._case() in _PASSED or runtime().current_run > retries.most())
+
+    def _is_retried(self):
+        '''Whether ReFrame's next run may be of what failed in this one.'''
+        return not retries.are_followed() or (self._case() not in _PASSED and runtime().current_run < retries.most())
 
     def hosts(self):
         '''The names of the nodes that were measured: as the records have them, else as the scheduler has; empty if neither says.'''
@@ -271,8 +285,8 @@ class Judging(OnNode):
             path = references.write_merged(self.stagedir, self.current_system.name, type(self).__name__,
                                            processor=processor.name(self.plumbline.of_machine), node=self._node())
             known = references.applying(path, self)
-            if others := references.elsewhere(path):
-                self.plumbline.other_processors = others
+            if set(references.of_site(self, node=self._node())) - set(self._recorded()):
+                self.plumbline.other_processors = references.elsewhere(path)
             try:
                 found = self.evaluated()
             except WrongResult as error:
@@ -294,7 +308,7 @@ class Judging(OnNode):
             chosen[metric.name].leaf if _as_reframe_judges(metric) else None) for metric in judged})}
         for metric in judged:
             self.perf_variables[metric.name] = sn.make_performance_function(sn.defer(metric.value), metric.unit)
-        if (_is_retried() or self.suspected) and (not self.doubt or self.verdict == verdict.FAIL):
+        if (self._is_retried() or self.suspected) and (not self.doubt or self.verdict == verdict.FAIL):
             _RUNS[self._case()] = self
 
     def _part_of(self, metric, stated=None, record=None):
@@ -322,6 +336,13 @@ class Judging(OnNode):
         '''The name of the node that was measured, as the archive has it; None where there were several.'''
         nodes = self.nodes_of_job() or [self.plumbline.of_machine.get('hostname')]
         return nodes[0] if len(nodes) == 1 else None
+
+    def _recorded(self):
+        '''The names of the metrics that have recorded references which are in force, as far as node and processor are known.'''
+        machine, here = self.plumbline.of_machine, self.current_partition.scheduler.registered_name == 'local' or ON_NODE
+        if not machine and here:        # its job has not run
+            machine = processor.of_cpuinfo(Path('/proc/cpuinfo').read_text(errors='replace'))
+        return references.of_site(self, processor.name(machine), self._node() or (NODE if here else None))
 
     def _recorded_but_not(self, known, found):
         '''Metrics that this system once measured, and of which the check does not say why they are
@@ -356,31 +377,13 @@ class Judging(OnNode):
             self.plumbline.failed_for = verdict.UNSTABLE
             raise PerformanceError('; '.join(f'{metric.name}: {metric.reason}' for metric in elsewhere))
         _RUNS.pop(self._case(), None)
+        _PASSED.add(self._case())
 
 
 def _surroundings(*environs):
     '''What the site's configuration sets for the jobs.'''
     return {'variables': [masked(f'{name}={value}') for environ in environs for name, value in environ.env_vars.items()],
             'modules': [name for environ in environs for name in environ.modules]}
-
-
-def _is_retried():
-    '''Whether ReFrame's next run may be of what failed in this one: it retries before it repeats, and then no more.'''
-    return not _is_repeated() or runtime().current_run < _retries()
-
-
-def _is_repetition():
-    return _is_repeated() and runtime().current_run > _retries()
-
-
-def _is_repeated():
-    return bool(REPEATED.search(' '.join(sys.argv)))
-
-
-def _retries():
-    '''How often ReFrame runs again what failed.'''
-    given = re.findall(r'\s--max-r\S*?[= ](\d+)', ' '.join(sys.argv))
-    return int(given[-1]) if given else int(bool(on_command_line('--mode')))
 
 
 def _as_reframe_judges(metric):

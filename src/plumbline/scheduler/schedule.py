@@ -116,12 +116,12 @@ def time_of(at, days=''):
     return Time(int(found[1]), int(found[2]), tuple(sorted({DAYS.index(name) for name in names})))
 
 
-def write(mode, config, folder, options=(), system=None):
+def write(mode, config, folder, options=(), elsewhere=False):
     '''Write the script of a mode.
 
     :arg folder: where the script, its logs and its lock are; one folder, one run at a time.
     :arg options: further ones of ``plumbline report``.
-    :arg system: ReFrame's name of it; by default that of the host that the script runs on.
+    :arg elsewhere: whether it runs on a host that may be called otherwise than this one: the script says of which system this one is.
     :returns: the script's path.
     :raises PlumblineError: if there is no such mode or configuration, if ReFrame cannot take a path, if the folder cannot be written to, or has
         the script of another configuration, or if it were root's, and somebody else could change what it runs.
@@ -139,8 +139,8 @@ def write(mode, config, folder, options=(), system=None):
             raise PlumblineError(f'--report {option!r}: give one option of plumbline report, in one line')
     trust.refuse_run(config, folder, code=CODE)
     kept = {name: os.environ[name] for name in sorted(KEPT) if name in os.environ}
-    if system:
-        kept.setdefault('RFM_SYSTEM', system)
+    if elsewhere and 'RFM_SYSTEM' not in kept:
+        kept['RFM_SYSTEM'] = _system_of(config)
     left = sorted(name for name in os.environ if name.startswith(_OURS) and name not in KEPT)
     commands = {name: shlex.quote(str(Path(sys.executable).with_name(name))) for name in ('reframe', 'plumbline')}
     quoted = {'home': HOME, 'checks': ROOT / 'checks', 'folder': folder, 'lock': folder / 'lock', 'config': config, 'logs': f'{mode}-*.log'}
@@ -157,16 +157,19 @@ def write(mode, config, folder, options=(), system=None):
     return _put(path, script, 0o700)
 
 
-def system_of(config):
-    '''ReFrame's name of the system that this host is of, by a site file: what scrontab starts runs on a host that may be called otherwise.
+def _system_of(config):
+    '''ReFrame's name of the system that this host is of, by a site file.
 
     :raises PlumblineError: if no system of it is this host's.
     '''
-    command = [str(Path(sys.executable).with_name('reframe')), '-C', str(Path(config).absolute()), '--show-config=systems/0/name']
+    command = [str(Path(sys.executable).with_name('reframe')), '-C', str(config), '--show-config=systems/0/name']
     done = subprocess.run(command, text=True, capture_output=True, check=False)
-    if done.returncode:
-        raise PlumblineError(([*(done.stdout + done.stderr).split('plumbline: '), ''][1] or f'{config}: ReFrame cannot read it').strip())
-    return json.loads(done.stdout)
+    said = (done.stdout + done.stderr).strip()
+    try:
+        return str(json.loads(done.stdout.splitlines()[-1]))
+    except (ValueError, IndexError):
+        why = said.partition('plumbline: ')[2] or f'{config}: ReFrame cannot read it: {said[-200:]}'
+        raise PlumblineError(' '.join(why.split())) from None
 
 
 def _keep_to_ourselves(folder):

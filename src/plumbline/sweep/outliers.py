@@ -94,10 +94,11 @@ class Findings:
         Slurm is configured with, and of a kind that few have, which lacks some memory modules -> what each has and what those have, e.g.
         ``724 GiB, they have 755 GiB``.'''
         kinds = results.kinds(node for node in self.nodes.values() if node.measured)
-        size, machine = Counter(kinds.values()), {kind: self.nodes[name].machine for name, kind in kinds.items()}
+        size = Counter((self.nodes[name].hardware, kind) for name, kind in kinds.items())
+        machine = {kind: self.nodes[name].machine for name, kind in kinds.items()}
         alike = Counter(self.nodes[name].hardware for name in kinds)
         usual: dict[str, str] = {}
-        for (hardware, kind), count in Counter((self.nodes[name].hardware, kind) for name, kind in kinds.items()).most_common():
+        for (hardware, kind), count in size.most_common():
             if count >= ranking.FEWEST:
                 usual.setdefault(hardware, kind)
         found = {}
@@ -105,7 +106,8 @@ class Findings:
             theirs = usual.get(hardware := self.nodes[name].hardware)
             if not theirs or not _has_less(machine[kind], machine[theirs]):
                 continue
-            if size[kind] < ranking.FEWEST or (size[kind] <= lacking.FEW * alike[hardware] and _lacks_modules(machine[kind], machine[theirs])):
+            few = size[hardware, kind]
+            if few < ranking.FEWEST or (few <= lacking.FEW * alike[hardware] and _lacks_modules(machine[kind], machine[theirs])):
                 parts = [pair for pair in zip(kind.rsplit(', ', 2), theirs.rsplit(', ', 2)) if pair[0] != pair[1]]
                 found[name] = ', they have '.join(', '.join(side) for side in zip(*parts))
         return found
