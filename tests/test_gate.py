@@ -644,7 +644,8 @@ def test_expectations_of_another_kind_of_node_are_no_pass(checked):
 
 @pytest.mark.parametrize('states, fact, missing', [
     (('activating', 'activating', 'active'), 'active', None), (('deactivating', 'inactive'), 'inactive', None),
-    (('activating',), None, 'is activating'), (('activating', 'activating', 'activating', 'SubState=auto-restart'), 'failing', None)])
+    (('activating',), None, 'is activating'), (('activating', 'activating', 'activating', 'StateChangeTimestampMonotonic=1'), 'failing', None),
+    (('activating', 'activating', 'activating', 'SubState=auto-restart'), 'failing', None)])
 def test_a_service_that_starts_is_waited_for_and_drains_nothing(monkeypatch, states, fact, missing):
     left = list(states)
     monkeypatch.setattr(software, '_STARTS', (0, 0))

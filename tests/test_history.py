@@ -99,6 +99,15 @@ def test_one_or_two_odd_sessions_are_no_loss_however_long_all_was_well_before(si
     assert lost >= 90 if found else lost <= 8
 
 
+def test_odd_sessions_at_the_beginning_hide_no_later_loss():
+    chance, begins = np.random.default_rng(3), []
+    for _ in range(20):
+        logs = np.concatenate([[0.3, 0.3], np.zeros(63), np.full(8, -0.06)]) + chance.normal(0, 0.02, 73)
+        step = changes.lasting(np.exp(logs), (3, 0.02), 5, np.ones(73))
+        begins.append(step.begin if step and step.change < 0 and step.chance <= changes.RATE else None)
+    assert sum(begin is not None and 63 <= begin <= 67 for begin in begins) >= 16, begins
+
+
 def test_an_odd_session_among_others_is_no_step():
     chance = np.random.default_rng(3)
     for _ in range(20):

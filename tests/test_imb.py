@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import runpy
 import shutil
 import types
 
@@ -437,3 +438,9 @@ def test_a_run_that_is_not_whole_fails(imb_place, with_imb, tmp_path, lines, len
         assert reason in case['fail_reason'] and 'Traceback' not in done.out, case['fail_reason']
     else:
         assert case['result'] == 'skip' and reason in done.out
+
+
+@pytest.mark.parametrize('ranks, transport, cpus, told', [(2, 'shm', 2, '1000,40'), ('all', 'shm', 64, '200,10'), ('all', 'tcp', 128, '200,2'), ('all', 'shm', 400, '200,1')])
+def test_what_many_send_to_all_is_repeated_less_often(ranks, transport, cpus, told):
+    check = types.SimpleNamespace(repetitions='', ranks=ranks, transport=transport, cpus=range(cpus))
+    assert runpy.run_path(str(rfm.REPOSITORY / 'checks/mpi/imb.py'))['imb_mpi1'].iterations(check) == told

@@ -227,7 +227,7 @@ def test_sizes_hold_the_usual_entries_and_pages_are_this_nodes(tmp_path):
 
 @pytest.mark.parametrize('pages, memory, reason', [
     ((4096, None), 2**40, 'this kernel has no transparent huge pages; see the same with base pages'),
-    ((65536, 2**29), 2**38, '128 pages of 512 MiB are a quarter of the memory: too few to see a TLB')])
+    ((65536, 2**29), 2**38, 'of 256 GiB no more than 128 pages of 512 MiB are touched, so far apart: too few to see a TLB')])
 def test_a_machine_whose_tlbs_cannot_be_seen_is_skipped(monkeypatch, pages, memory, reason):
     monkeypatch.setattr(tlb, 'page_sizes', lambda: pages)
     said = []
@@ -242,7 +242,7 @@ def test_a_machine_whose_tlbs_cannot_be_seen_is_skipped(monkeypatch, pages, memo
 
 def test_more_pages_than_there_is_memory_for_are_refused(monkeypatch):
     monkeypatch.setattr(tlb, 'page_sizes', lambda: (4096, 2**21))
-    with pytest.raises(PlumblineError, match='most_pages=64: 32 pages of 2 MiB are a quarter of the memory: give no more'):
+    with pytest.raises(PlumblineError, match='most_pages=64: of .* no more than 32 pages of 2 MiB are touched, so far apart: give no more'):
         PROBE.options(SimpleNamespace(pages='huge', most_pages=64, memory=2**28))
 
 

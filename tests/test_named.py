@@ -14,7 +14,7 @@ from plumbline.model import result
 from plumbline.mpi import installed
 from plumbline.mpi.families import families
 from plumbline.named import fio, hpcc, hpcg, hpl, ior, npb, osu, stream
-from plumbline.named.check import NamedCheck
+from plumbline.named.check import NamedCheck, OnFileSystem
 
 DATA = pathlib.Path(__file__).with_name('data') / 'named'
 
@@ -166,11 +166,28 @@ def test_a_share_of_memory_that_makes_no_sense_is_an_error():
         raise LookupError(reason)
     node = types.SimpleNamespace(memory=8e9, skip_test=skip_test, is_dry_run=lambda: False)
     assert NamedCheck.memory_share(node, 0.5) == 4e9
+    node.nodes = 2
+    assert NamedCheck.memory_share(node, 0.5) == 8e9
     with pytest.raises(PlumblineError, match='80 is no share of the memory: give 0.8 for 80 %'):
         NamedCheck.memory_share(node, 80.0)
     node.memory = None
     with pytest.raises(LookupError, match='the memory of the node is not known'):
         NamedCheck.memory_share(node, 0.8)
+
+
+@pytest.mark.parametrize('benchmark, cpus, longest', [('osu_alltoall', 128, 2**22), ('osu_alltoall', 129, 2**21), ('osu_alltoall', 400, 2**20),
+                                                      ('osu_allreduce', 400, 2**22)])
+def test_messages_of_all_to_all_fit_into_the_memory_that_the_benchmark_takes(benchmark, cpus, longest):
+    check = types.SimpleNamespace(benchmark=benchmark, cpus=range(cpus), longest=2**22, note=lambda text: None)
+    runpy.run_path(str(rfm.REPOSITORY / 'checks/named/osu.py'))['osu'].shorten_messages(check)
+    assert check.longest == longest
+
+
+def test_what_is_memory_is_no_file_system_that_is_measured_past_the_page_cache():
+    left = []
+    for kind in ('tmpfs', 'xfs', None):
+        OnFileSystem.leave_memory(types.SimpleNamespace(expected_type=kind, leave=left.append))
+    assert left == ['tmpfs is memory, and this program passes the page cache by']
 
 
 def test_sizes_and_the_largest_class_that_fits():

@@ -170,6 +170,18 @@ def test_each_repetition_counts_and_of_retries_the_last(place, tmp_path, options
     assert set(rows['display_name']) == {'site_stream'} and rows['repetition'].null_count() == 0
 
 
+def test_repetitions_after_a_pass_are_no_retries(place, tmp_path):
+    '''However many retries there may be; each is judged by what it measures itself.'''
+    where = place()
+    for _ in range(5):
+        assert where.reframe('-r', checks=STREAM).report and where.judge().code == 0
+    assert where.accept('made').code == 0
+    rfm.script(tmp_path / 'bin/stream', 'case $PWD in *_retry*) echo "Triad: 5000.0";; *) echo "Triad: 10000.0";; esac')
+    done = where.reframe('-r', '--max-retries=2', '--reruns=2', checks=STREAM)
+    of_runs = [next(iter(done.cases(run=run).values()))['plumbline']['metrics'][0] for run in range(len(done.report['runs']))]
+    assert [len(metric['samples']) for metric in of_runs] == [10] * 3 and [metric['verdict'] == 'PASS' for metric in of_runs] == [True, False, False]
+
+
 def test_a_pipeline_of_gitlab_ends_in_one_verdict(place, tmp_path):
     '''Its jobs as GitLab runs them.  ReFrame 4.10.4 runs nothing in the job of a fixture, so there is no session of it to restore.'''
     where, pipeline = place(), tmp_path / 'pipeline.yml'

@@ -276,8 +276,12 @@ def test_a_whole_environment_stays_where_no_new_one_can_be_made(clone, bare, mon
     monkeypatch.setattr(signal, 'signal', lambda *_: None)
     with open(clone.root / 'requirements.lock', 'a') as stream:
         stream.write('# a change\n')
-    assert bare.main(['--no-system-packages']) == 1
-    assert (clone.venv / 'theirs').exists() and bare.read_stamp() is None and not clone.venv.with_name('.venv.former').exists()
+    for _ in range(2):      # and each night again
+        assert bare.main(['--no-system-packages']) == 1
+        assert (clone.venv / 'theirs').exists() and bare.read_stamp() is None and not clone.venv.with_name('.venv.former').exists()
+    clone.venv.rename(clone.venv.with_name('.venv.former'))
+    (clone.venv / 'lib').mkdir(parents=True)        # somebody pulled the plug meanwhile
+    assert bare.main(['--no-system-packages']) == 1 and (clone.venv / 'theirs').exists() and not (clone.venv / 'lib').exists()
 
 
 def test_interrupted_environment_is_made_anew(clone, bare, monkeypatch):

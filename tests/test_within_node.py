@@ -76,10 +76,15 @@ def test_sockets_of_one_core_are_compared_as_cores():
         with contextlib.nullcontext() if of == 'cores' else pytest.raises(SkipTestError):
             check.choose_parts(case)
     assert said == ['each socket has one core: of=cores compares those'] * 2
-    info['topology']['sockets'] = ['0xf']       # as of Arm's processors that show no L3
+    info['topology']['sockets'] = ['0xf']
+    case = SimpleNamespace(of='caches', current_partition=SimpleNamespace(processor=info), all_cpus=range(4), rounds=3, skip_test=skip_test)
+    check.choose_parts(case)        # an L3 for each core: its memory is reached by another way
+    assert len(case.parts) == 4
+    for cache in info['topology']['caches']:        # as of Arm's processors that show no L3
+        cache['type'] = {'L3': 'L2'}.get(cache['type'], 'L1')
     with pytest.raises(SkipTestError):
-        check.choose_parts(SimpleNamespace(of='caches', current_partition=SimpleNamespace(processor=info), all_cpus=range(4), rounds=3, skip_test=skip_test))
-    assert said[-1] == "each last-level cache is one core's: of=cores compares those"
+        check.choose_parts(case)
+    assert said[-1] == 'there is no L3, and each L2 is of one core: of=cores compares those'
 
 
 def made(*measurements, **given):

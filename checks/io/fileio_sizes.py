@@ -19,6 +19,7 @@ class fileio_sizes(rfm.RunOnlyRegressionTest, FileSystemCheck):
     program = 'fileio'
     threads = 'one'
     samples = 10
+    LASTS = '40m'       # several processes, each as long as is reckoned with; what has become slow has to show
     tags = {'acceptance'}
     file_system = parameter(file_systems.names(), type=str)
     size = parameter(SIZES, type=str)

@@ -46,7 +46,7 @@ class tlb(rfm.RunOnlyRegressionTest, NativeCheck):
             # What is touched, and what is mapped, which the kernel may refuse beyond all memory.
             most = min(most, int(topology.MEMORY_SHARE * self.memory / self.page), int(self.memory / (max(STRIDES[self.pages]) * self.page)))
         if most < (self.most_pages or LEAST_PAGES):
-            reason = f'{most} pages of {size(self.page)} are a quarter of the memory'
+            reason = f'of {size(self.memory)} no more than {most} pages of {size(self.page)} are touched, so far apart'
             if self.most_pages:
                 raise PlumblineError(f'most_pages={self.most_pages}: {reason}: give no more')
             self.skip_test(f'{reason}: too few to see a TLB', 'tlb_entries')

@@ -44,8 +44,8 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
         self.parts, fewer = topology.parts(self.current_partition.processor, self.of, self.all_cpus)
         if self.of in ('caches', 'sockets') and topology.has_sockets_of_one_core(self.current_partition.processor):
             self.skip_test('each socket has one core: of=cores compares those', f'of_median.{self.levels[-1]}')
-        if self.of == 'caches' and all(len(part) == 1 for part in self.parts):
-            self.skip_test("each last-level cache is one core's: of=cores compares those", f'of_median.{self.levels[-1]}')
+        if self.of == 'caches' and topology.last_level(self.current_partition.processor) == 'L2' and all(len(part) == 1 for part in self.parts):
+            self.skip_test('there is no L3, and each L2 is of one core: of=cores compares those', f'of_median.{self.levels[-1]}')
         if fewer:
             self.note(f"not compared, of fewer CPUs than the others: {'; '.join(map(topology.cpu_list, fewer))}")
         if len(self.parts) < least:

@@ -42,8 +42,10 @@ class Measured(ImbCheck):
             self.ranks, self.benchmarks = 2 if processes == 'two' else 'all', self.of_processes[processes]
 
     def iterations(self):
-        '''IMB's own for two processes in shared memory, whose messages take a tenth of a microsecond, and less for the others.'''
-        return self.repetitions or ('1000,40' if self.ranks == 2 and self.transport == 'shm' else '200,10')
+        '''IMB's own for two processes in shared memory, whose messages take a tenth of a microsecond, and less for the others; where all send to
+        all, what more than 64 of them move grows with the square of their number.'''
+        volume = max(1, round(10 * min(1.0, (64 / len(self.cpus))**2)))      # MB
+        return self.repetitions or ('1000,40' if self.ranks == 2 and self.transport == 'shm' else f'200,{volume}')
 
     def evaluate(self):
         for case in self.measured_by.cases:

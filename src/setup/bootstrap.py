@@ -474,13 +474,12 @@ def add_intel_mpi(python):
 
 
 def make_venv(python):
-    '''Make .venv anew; return the version of its Python.  A failure leaves the former one, without its stamp, or none.'''
+    '''Make .venv anew; return the version of its Python.  A failure leaves the former one, whose stamp is of what it was made from, or none.'''
     former = VENV + '.former'
-    shutil.rmtree(former, ignore_errors=True)
-    if os.path.isdir(VENV) and not os.path.islink(VENV) and os.path.exists(STAMP):
-        os.unlink(STAMP)
+    if os.path.exists(STAMP) and not os.path.islink(VENV):
+        shutil.rmtree(former, ignore_errors=True)
         os.rename(VENV, former)
-    remove_venv()
+    remove_venv()       # a half one; beside it the former one may lie still
     inside = os.path.join(VENV, 'bin', 'python')
     try:
         say('plumbline set-up: .venv with ' + python)

@@ -4,11 +4,9 @@
 
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
 
-#ifdef I_MPI_VERSION
-typedef MPI_Request asked;      /* its own declarations lack the const of the standard */
-#else
-typedef const MPI_Request asked;
-#endif
+/* An array of requests as this MPI's mpi.h has it: Intel MPI, and MPICH before 4.3.2, lack the const of the standard. */
+typedef __typeof__(_Generic(&PMPI_Request_get_status_any,
+    int (*)(int, MPI_Request *, int *, int *, MPI_Status *): (MPI_Request *)0, default: (const MPI_Request *)0)) asked;
 
 /* Whether a request is under way; *flag: whether it is complete. */
 static bool ask_one(MPI_Request request, int *flag, MPI_Status *status, int *error)
@@ -19,7 +17,7 @@ static bool ask_one(MPI_Request request, int *flag, MPI_Status *status, int *err
     return own || !*flag || index != MPI_UNDEFINED;
 }
 
-int MPI_Request_get_status_any(int count, asked requests[], int *index, int *flag, MPI_Status *status)
+int MPI_Request_get_status_any(int count, asked requests, int *index, int *flag, MPI_Status *status)
 {
     bool active = false;
     *index = MPI_UNDEFINED;
@@ -35,7 +33,7 @@ int MPI_Request_get_status_any(int count, asked requests[], int *index, int *fla
     return active ? MPI_SUCCESS : PMPI_Request_get_status_any(0, requests, index, flag, status);
 }
 
-int MPI_Request_get_status_all(int count, asked requests[], int *flag, MPI_Status *statuses)
+int MPI_Request_get_status_all(int count, asked requests, int *flag, MPI_Status *statuses)
 {
     *flag = 1;
     for (int i = 0; i < count && *flag; i++) {
@@ -48,7 +46,7 @@ int MPI_Request_get_status_all(int count, asked requests[], int *flag, MPI_Statu
     return MPI_SUCCESS;
 }
 
-int MPI_Request_get_status_some(int count, asked requests[], int *found, int indices[], MPI_Status *statuses)
+int MPI_Request_get_status_some(int count, asked requests, int *found, int indices[], MPI_Status *statuses)
 {
     bool active = false;
     int complete = 0;

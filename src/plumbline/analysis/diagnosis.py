@@ -111,6 +111,9 @@ def diagnose(lines, not_measured, session, known=None):
     '''
     known = rules() if known is None else known
     hosts = grouping.by_key((line.hostname, line) for line in lines)
+    for one in not_measured:        # a node may have nothing else
+        if one.hostname:
+            hosts.setdefault(one.hostname, [])
     left_out = {host: [one for one in not_measured if one.hostname in (host, '')] for host in hosts}
     seen = {host: _Host(its, [line for name in host.split(',') if name != host for line in hosts.get(name, ())], left_out[host], session)
             for host, its in hosts.items()}

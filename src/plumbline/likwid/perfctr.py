@@ -176,8 +176,9 @@ def parse_groups(text):
     return [match[1] for match in re.finditer(r'^\s*(\w+)\t', table, re.MULTILINE)]
 
 
-#: Where MEM is of MEM_ACCESS_RD and MEM_ACCESS_WR (Arm, Cortex-A76 Core Technical Reference Manual, events 0x66 and 0x67).
-COUNT_INSTRUCTIONS = ('arm8', 'arm8_n1')
+#: Processors, by their names in archspec, of which MEM is MEM_ACCESS_RD and MEM_ACCESS_WR (LIKWID's arm8 and arm8_n1; Arm, Cortex-A76 Core
+#: Technical Reference Manual, events 0x66 and 0x67).
+COUNT_INSTRUCTIONS = ('cortex_a72', 'neoverse_n1')
 
 
 def group_for(architecture, available):
@@ -185,7 +186,7 @@ def group_for(architecture, available):
 
     MEM_DP counts the same channels as MEM and spends counters on floating point besides; it is taken only where there is no MEM.
 
-    :arg architecture: LIKWID's short name, for example ``'ICX'`` or ``'zen3'``; for the message.
+    :arg architecture: the processor's name in archspec, as ReFrame has it, for example ``'icelake'`` or ``'zen3'``.
     :returns: tuple of names: one group, or several to be measured in one run each whose volumes add up.
     :raises PlumblineError: if there is none of them, or they count something else.
     '''

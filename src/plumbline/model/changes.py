@@ -71,7 +71,7 @@ def lasting(values: np.ndarray, prior: Prior, before: int, shares: np.ndarray) -
     than :data:`LASTING` sessions have, was an incident, and its sessions count no more.
     '''
     found, logs = step(values, prior, before, shares), np.log(values)
-    incident = _incident(logs, found.begin, prior, shares[-1]) if found and found.change < 0 and found.chance <= RATE else None
+    incident = _incident(logs, found, prior, shares[-1]) if found and found.change < 0 else None
     if incident is not None:
         kept = np.flatnonzero(~incident)
         later = lasting(values[kept], prior, before, shares[kept])
@@ -95,19 +95,26 @@ def _is_back(logs: np.ndarray, begin: int, prior: Prior, share: float = 1.0) -> 
     return bool((logs[-1] - new)**2 - (logs[-1] - old)**2 > 2 * deviation**2 / share * np.log(_BACK))
 
 
-def _incident(logs: np.ndarray, begin: int, prior: Prior, share: float) -> np.ndarray | None:
-    '''Which sessions are of a new level that does not last; None where it does.'''
-    old, new = _levels(logs, begin)
-    if not _is_back(logs, begin, prior, share):
-        if _lasts(logs, begin):
-            return None
-        new = float(np.mean(logs[begin:]))
-    return (np.arange(logs.size) >= begin) & (np.abs(logs - new) < np.abs(logs - old))
+def _incident(logs: np.ndarray, found: Step, prior: Prior, share: float) -> np.ndarray | None:
+    '''Which sessions are of a level, that before a step or of a certain one that after it, which does not last; None where both do.'''
+    begin = found.begin
+    after, nearer = np.arange(logs.size) >= begin, _nearer(logs, begin)
+    if found.chance <= RATE and _is_back(logs, begin, prior, share):
+        old, new = _levels(logs, begin)
+        return after & (np.abs(logs - new) < np.abs(logs - old))
+    if found.chance <= RATE and np.count_nonzero(nearer[begin:]) < LASTING:
+        return after & nearer
+    return ~after & ~nearer if np.count_nonzero(~nearer[:begin]) < LASTING else None
+
+
+def _nearer(logs: np.ndarray, begin: int) -> np.ndarray:
+    '''Which sessions are nearer to the level after a step than to that before it: a single one far off moves the mean of three.'''
+    return np.abs(logs - np.mean(logs[begin:])) < np.abs(logs - np.mean(logs[:begin]))
 
 
 def _lasts(logs: np.ndarray, begin: int) -> bool:
-    '''Whether :data:`LASTING` sessions of each level are nearer to it than to the other one: a single one far off moves the mean of three.'''
-    nearer = np.abs(logs - np.mean(logs[begin:])) < np.abs(logs - np.mean(logs[:begin]))
+    '''Whether :data:`LASTING` sessions of each level are nearer to it than to the other one.'''
+    nearer = _nearer(logs, begin)
     return bool(min(np.count_nonzero(nearer[begin:]), np.count_nonzero(~nearer[:begin])) >= LASTING)
 
 

@@ -98,12 +98,12 @@ class NamedCheck(Judged):
         return None
 
     def memory_share(self, share):
-        '''Bytes: a share of the memory that may be used.'''
+        '''Bytes: a share of the memory that may be used, of all nodes.'''
         if not 0 < share <= 1:
             raise PlumblineError(f'{share:g} is no share of the memory: give 0.8 for 80 %')
         if self.memory is None and not self.is_dry_run():
             self.skip_test('the memory of the node is not known: let its topology be detected (plumbline detect), or give a size with -S')
-        return share * (self.memory or 2**30)
+        return share * (self.memory or 2**30) * (getattr(self, 'nodes', 1) or 1)
 
     @run_before('run')
     def place_processes(self):
@@ -186,6 +186,11 @@ class OnFileSystem(file_systems.OneFileSystem):
     '''
 
     executable_opts: list[str]      # ReFrame's
+
+    @run_after('setup')
+    def leave_memory(self):
+        if self.expected_type in file_systems.IN_MEMORY:
+            self.leave(f'{self.expected_type} is memory, and this program passes the page cache by')
 
     @run_before('run')
     def make_folder(self):

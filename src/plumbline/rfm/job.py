@@ -137,8 +137,8 @@ class Job(RegressionTestPlugin):
         hardware threads, of whichever cores, and binds to none of those that it is told.'''
         launcher = self.job.launcher
         launcher.use_cpus_per_task = False
-        if not launcher.modifier:
-            launcher.modifier, launcher.modifier_options = 'env', [f'-u {name}' for name in OF_A_TASK]
+        theirs = [launcher.modifier, *launcher.modifier_options] if launcher.modifier else []
+        launcher.modifier, launcher.modifier_options = 'env', [*(f'-u {name}' for name in OF_A_TASK), *theirs]
 
     @run_before('run')
     def echo_exit_code(self):

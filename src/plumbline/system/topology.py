@@ -87,6 +87,11 @@ def _caches(processor):
     return dict(sorted(caches.items()))
 
 
+def last_level(processor):
+    '''The largest level of caches whose size is known, ``'L3'``; None where there is none.'''
+    return max(_caches(processor), default=None)
+
+
 def line_of_l1(processor):
     '''Bytes of a line of the L1 cache; None where it is not known.'''
     return next((cache.get('linesize') or None for cache in _topology(processor).get('caches') or () if cache['type'] == 'L1'), None)

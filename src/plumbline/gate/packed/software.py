@@ -60,7 +60,10 @@ def packages(node):
 
 
 #: What a service is for a moment, as after the node has booted, and the seconds that it is waited for.
-_CHANGING, _STARTS = {'activating', 'deactivating'}, (0.5, 1.5)
+_CHANGING, _STARTS = {'activating', 'deactivating', 'refreshing'}, (0.5, 1.5)
+
+#: Seconds after which what starts hangs; systemd's own limit is 90.
+_LONGEST_START = 300
 
 
 def services(node):
@@ -78,9 +81,11 @@ def services(node):
         time.sleep(wait)
     for name, state in zip(node.services, states):
         source = f'systemctl is-active {name}'
-        if state in _CHANGING:      # what fails and is started again says so, too
-            said, _ = node.ask('service', 'systemctl', 'show', '--property=SubState', name)
-            yield Fact(f'service.{name}', 'failing', source) if 'auto-restart' in (said or '') else Missing(f'service.{name}', f'is {state}')
+        if state in _CHANGING:      # what fails and is started again says so, too, and what hangs
+            said, _ = node.ask('service', 'systemctl', 'show', '--property=SubState,StateChangeTimestampMonotonic', name)
+            since = re.search(r'Monotonic=([0-9]+)', said or '')
+            hangs = since and time.clock_gettime(time.CLOCK_MONOTONIC) - 1e-6 * int(since.group(1)) > _LONGEST_START
+            yield Fact(f'service.{name}', 'failing', source) if hangs or 'auto-restart' in (said or '') else Missing(f'service.{name}', f'is {state}')
         else:
             yield Fact(f'service.{name}', state, source)
 
