@@ -199,7 +199,8 @@ def test_what_is_wrong_is_told_in_one_line(mpis):
     for family in MPIS:
         cases += [(family, 3, (), {'before': ['sh', '-c', script]},
                    'plumbline: PLUMBLINE_LATENCY_US is 0 on one rank and 5 on another: let the launcher pass it to all'),
-                  (family, 1, ('cancel',), five, 'cannot cancel a send (MPI_Cancel)'), (family, 2, ('unseen',), five, 'has not seen MPI_Init')]
+                  (family, 1, ('cancel',), five, 'cannot cancel a send, or a receive from nobody (MPI_Cancel)'),
+                  (family, 2, ('unseen',), five, 'has not seen MPI_Init')]
     for library, family in ('openmpi', 'mpich'), ('mpich', 'openmpi'), ('openmpi', 'impi'), ('mpich', 'impi'):
         if {library, family} <= set(MPIS):
             cases += [(family, 2, (), {'library': mpis(library).library, **five},

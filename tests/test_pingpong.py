@@ -13,7 +13,7 @@ from made_report import measurement
 from mpi_native import every_mpi
 from native import QUICK, SAMPLES, two_cpus
 from plumbline import references
-from plumbline.model.result import UNSET
+from plumbline.model.result import UNSET, Result
 from plumbline.mpi import pingpong as model
 from plumbline.report import figures
 from plumbline.report.figures import pingpong
@@ -188,7 +188,8 @@ def test_a_collapse_is_told_with_the_state_of_its_size(slow_from, changes_at, ru
     records = [measurement(variant='swapped', size=size, passes=1, options={'messages': 2}, index=0, set_aside=0, rounds=list(range(10)),
                            state=FAR if size >= changes_at else NEAR, process=0,
                            seconds=[2 * (1e-6 + size / 1e10) * (20 if size >= slow_from else 1)] * 10) for size in (2**power for power in range(22))]
-    case = SimpleNamespace(measurements=records, note=notes.append, transport='shm', evaluate=lambda: check.steadiness(case, 'swapped', 'swapped.shm'))
+    case = SimpleNamespace(measurements=records, note=notes.append, transport='shm', plumbline=Result(),
+                           evaluate=lambda: check.steadiness(case, 'swapped', 'swapped.shm'))
     judged = judged_by_portable(case)
     assert {name.split('.')[-2]: one.verdict for name, one in judged.items()} == {'swapped': 'PASS', 'long': ruling}       # of one fault one FAIL
     assert (told or '') in judged['of_halves.swapped.long.shm'].reason
@@ -206,7 +207,8 @@ def test_a_fall_to_a_quarter_is_a_protocol_for_short_messages_alone(fallen, ruli
         rate *= fallen.get(size, 1)
         records.append(measurement(variant='swapped', size=size, passes=1, options={'messages': 2}, index=0, set_aside=0, rounds=list(range(10)), state={},
                                    process=0, seconds=[2 * size / rate] * 10))
-    case = SimpleNamespace(measurements=records, note=lambda text: None, transport='shm', evaluate=lambda: check.steadiness(case, 'swapped', 'swapped.shm'))
+    case = SimpleNamespace(measurements=records, note=lambda text: None, transport='shm', plumbline=Result(),
+                           evaluate=lambda: check.steadiness(case, 'swapped', 'swapped.shm'))
     judged = judged_by_portable(case)
     assert {'long' if 'long' in name else 'short': one.verdict for name, one in judged.items()} == ruling
 

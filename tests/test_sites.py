@@ -160,7 +160,7 @@ def test_reframe_takes_the_mode_of_the_system(site):
 
 # --- who starts the processes ------------------------------------------------------------------------------------------
 
-STARTED = {'srun': r'^srun .*--cpu-bind=map_cpu:0,1 .*/pingpong ', 'mpirun': r'^mpirun -np 2 --rankfile ranks.txt .*/pingpong '}
+STARTED = {'srun': r'^env .* srun .*--cpu-bind=map_cpu:0,1 .*/pingpong ', 'mpirun': r'^mpirun -np 2 --rankfile ranks.txt .*/pingpong '}
 
 
 @pytest.mark.parametrize('launcher', ['srun', 'mpirun'])
@@ -171,7 +171,7 @@ def test_a_launcher_gets_options_that_it_knows(site, launcher):
     assert re.search(STARTED[launcher], text, re.M), text
     assert launcher == 'srun' or '--cpu-bind' not in text
     alone = of(found, 'triad_memory', 'gnu')
-    assert re.search(r'^srun .*--cpu-bind=none .*likwid-pin ' if launcher == 'srun' else '^likwid-pin ', alone, re.M), alone
+    assert re.search(r'^env .* srun .*--cpu-bind=none .*likwid-pin ' if launcher == 'srun' else '^likwid-pin ', alone, re.M), alone
 
 
 def test_another_launcher_is_refused_in_one_line(site):
