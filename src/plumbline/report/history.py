@@ -93,7 +93,8 @@ def render(history, courses, prior, chosen, console):
 def heading(history):
     '''Yield what the history is of, and what of the archive is not in it.'''
     first, last = history.sessions[0], history.sessions[-1]
-    yield f'{history.system}: {len(history.sessions)} sessions from {when(first)} to {when(last)}, {len(history.metrics)} metrics'
+    count = quantity.several(len(history.sessions), 'session')
+    yield f'{history.system}: {count} from {when(first)} to {when(last)}, {len(history.metrics)} metrics'
     for name, count in history.strangers.items():
         yield f'skipped: {count} sessions on another processor, {name}'
     yield from (f'skipped: {text}' for text in history.damaged)
