@@ -68,7 +68,7 @@ def lasting(values: np.ndarray, prior: Prior, before: int, shares: np.ndarray) -
     '''As :func:`step`; where that is a certain gain, the loss that follows it: what was gained is the level that is lost then.
 
     The gain must have lasted :data:`subsystems.LEAST_SESSIONS` sessions.  A certain loss that the last session no longer has, or that fewer
-    than :data:`LASTING` sessions have, was an incident, and its sessions count no more.
+    than :data:`LASTING` sessions have, was an incident, and its sessions count no more; nor do fewer than that at the beginning that stand apart.
     '''
     found, logs = step(values, prior, before, shares), np.log(values)
     incident = _incident(logs, found, prior, shares[-1]) if found and found.change < 0 else None
@@ -100,16 +100,15 @@ def _incident(logs: np.ndarray, found: Step, prior: Prior, share: float) -> np.n
     begin = found.begin
     after, nearer = np.arange(logs.size) >= begin, _nearer(logs, begin)
     if found.chance <= RATE and _is_back(logs, begin, prior, share):
-        old, new = _levels(logs, begin)
-        return after & (np.abs(logs - new) < np.abs(logs - old))
+        return after & _nearer(logs, begin, _levels(logs, begin)[1])
     if found.chance <= RATE and np.count_nonzero(nearer[begin:]) < LASTING:
         return after & nearer
     return ~after & ~nearer if np.count_nonzero(~nearer[:begin]) < LASTING else None
 
 
-def _nearer(logs: np.ndarray, begin: int) -> np.ndarray:
-    '''Which sessions are nearer to the level after a step than to that before it: a single one far off moves the mean of three.'''
-    return np.abs(logs - np.mean(logs[begin:])) < np.abs(logs - np.mean(logs[:begin]))
+def _nearer(logs: np.ndarray, begin: int, new: float | None = None) -> np.ndarray:
+    '''Which sessions are nearer to the level after a step, by default the mean, than to that before it: one far off moves a mean of three.'''
+    return np.abs(logs - (np.mean(logs[begin:]) if new is None else new)) < np.abs(logs - np.mean(logs[:begin]))
 
 
 def _lasts(logs: np.ndarray, begin: int) -> bool:
