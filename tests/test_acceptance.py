@@ -20,7 +20,7 @@ from plumbline.model import verdict
 from plumbline.report import acceptance as documents
 from plumbline.schemas import parsing
 from plumbline.store import archive
-from plumbline.sweep import state
+from plumbline.sweep import results, state
 
 NAMES = '''schema: 1
 site: Centre <script>
@@ -184,7 +184,8 @@ def test_the_names_in_the_documentation_are_right(repository):
     assert schemas.complaint('acceptance', given) is None
 
 
-def test_a_sweep_is_not_accepted_without_its_nodes(tmp_path):
+def test_a_sweep_is_not_accepted_without_its_nodes(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, 'ARCHIVE', tmp_path / 'archive')
     plan = {'id': 'acc', 'nodes': dict.fromkeys(['n1', 'n2', 'n3', 'n4'], ''), 'partition': 'batch', 'command': [], 'access': [], 'pace': {}, 'checks': 1}
     sweep = state.create(tmp_path / 'acc', plan, '')
     sweep.begin()

@@ -1,8 +1,10 @@
 '''The command ``plumbline``: what ReFrame has not.  Checks are run with ReFrame itself.'''
 
 import atexit
+import errno
 import gc
 import itertools
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -269,7 +271,17 @@ def main():
     gc.set_threshold(100_000)
     atexit.register(gc.freeze)
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except PlumblineError as error:
         print(f'plumbline: {shown(str(error))}', file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:
+        # What Python has not written yet it would try to write once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if error.errno == errno.EPIPE:
+            sys.exit(1)
+        print(f'plumbline: {shown(str(error))}: what was to be said is not whole', file=sys.stderr)
         sys.exit(2)
