@@ -23,6 +23,7 @@ import native
 import rfm
 from mpi_native import MPIS, MpiBuild, broken
 from native import KERNELS, SANITIZED, Build, alone_in
+from plumbline.settings import REPORTS
 from plumbline.simulation import program
 from plumbline.system import toolchains
 
@@ -118,6 +119,14 @@ def same_umask():
     os.umask(before)
     yield
     os.umask(before)
+
+
+@pytest.fixture(autouse=True)
+def clean_archive():
+    '''No test leaves a session of its own in the clone's archive, where it would be this machine's newest.'''
+    before = set((REPORTS / 'archive').rglob('*.parquet'))
+    yield
+    assert set((REPORTS / 'archive').rglob('*.parquet')) <= before, "a session of this test is in the clone's own archive"
 
 
 @pytest.fixture(scope='session')

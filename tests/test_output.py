@@ -1,22 +1,46 @@
 '''What commands do whose output has no room, or that nobody reads to its end.'''
 
+import os
 import subprocess
 import sys
 
 import pytest
 
+from made_report import case, metric, result, write_report
+
 COMMAND = [sys.executable, '-c', 'from plumbline.cli import main; main()']
 
 
+NO_ROOM = 'plumbline: No space left on device: what was said or written is not whole\n'
+
+
+@pytest.fixture(params=['', '1'], ids=['buffered', 'unbuffered'])
+def on_a_full_disk(request):
+    '''Function (words) -> exit code, standard error.'''
+    def run(*given):
+        with open('/dev/full', 'w') as full:
+            done = subprocess.run([*COMMAND, *map(str, given)], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  env={**os.environ, 'PYTHONUNBUFFERED': request.param})
+        return done.returncode, done.stderr
+    return run
+
+
 @pytest.mark.parametrize('given', [('path', 'checks'), ('report', '--help')])
-def test_a_full_disk_is_one_line_and_no_verdict(given):
-    with open('/dev/full', 'w') as full:
-        done = subprocess.run([*COMMAND, *given], stdout=full, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 2
-    assert done.stderr == 'plumbline: [Errno 28] No space left on device: what was to be said is not whole\n'
+def test_a_full_disk_is_one_line(on_a_full_disk, given):
+    assert on_a_full_disk(*given) == (2, NO_ROOM)
+
+
+def test_on_a_full_disk_a_pass_is_none(on_a_full_disk, tmp_path):
+    run = write_report(tmp_path / 'run.json', [case(plumbline=result(metric()))])
+    assert on_a_full_disk('report', run, '--archive', tmp_path / 'archive', '--destination', tmp_path / 'page') == (2, NO_ROOM)
+
+
+def test_an_error_is_told_where_the_output_has_no_room(on_a_full_disk, tmp_path):
+    status, said = on_a_full_disk('report', tmp_path / 'none.json')
+    assert status == 2 and 'none.json' in said and said.startswith('plumbline: ') and said.count('\n') == 1
 
 
 def test_a_reader_that_has_gone_is_no_error_to_tell():
     done = subprocess.Popen([*COMMAND, 'report', '--help'], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     done.stdout.close()
-    assert done.wait() == 1 and done.stderr.read() == ''
+    assert done.wait() != 0 and done.stderr.read() == ''

@@ -266,22 +266,33 @@ app.command()(sweep.rank)
 
 
 def main():
-    '''Errors that have a cure are one line on standard error, and exit code 2.'''
+    '''Errors are one line each on standard error, and exit code 2; that is never 0 where standard output could not be written.'''
     # Of the values of 365 sessions Python would look for cycles for 0.1 s while they are read, and for 0.3 s when it ends.
     gc.set_threshold(100_000)
     atexit.register(gc.freeze)
+    status: int | str | None = 2
+    errors: list[Exception] = []
     try:
-        try:
-            app()
-        finally:
-            sys.stdout.flush()
-    except PlumblineError as error:
-        print(f'plumbline: {shown(str(error))}', file=sys.stderr)
-        sys.exit(2)
+        app()
+    except SystemExit as ended:
+        status = ended.code
+    except (PlumblineError, OSError) as error:
+        errors.append(error)
+    try:
+        sys.stdout.flush()
     except OSError as error:
         # What Python has not written yet it would try to write once more when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        if error.errno == errno.EPIPE:
-            sys.exit(1)
-        print(f'plumbline: {shown(str(error))}: what was to be said is not whole', file=sys.stderr)
-        sys.exit(2)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = status or 2
+        if error.errno != errno.EPIPE:
+            errors.append(error)
+    for said in dict.fromkeys(map(_in_words, errors)):
+        print(f'plumbline: {shown(said)}', file=sys.stderr)
+    sys.exit(status)
+
+
+def _in_words(error: Exception) -> str:
+    '''Of what was being written, standard output among it, the system names no file.'''
+    if isinstance(error, OSError) and not error.filename:
+        return f'{error.strerror}: what was said or written is not whole'
+    return str(error)
