@@ -82,9 +82,16 @@ def test_mpi4pys_tests_pass(mpi, shared):
     folder = shared('mpi4py')
     mpi4py_suite.install(folder)
     found = mpi4py_suite.variables(folder, mpi.family, mpi.compiled('single'))
-    _, _, _, errors = mpi.run(2, *mpi4py_suite.command(folder), timeout=400, waits=False, PLUMBLINE_LATENCY_US='5', **found)
-    # Ten looks of MPICH take less than 5 us: what was received just now may be complete after them, or not yet: MPI promises neither.
-    mpi4py_suite.assert_passed(errors, 2, but={'testManyISSendAndRecv'} if mpi.family == 'mpich' else ())
+
+    def errors(*chosen):
+        return mpi.run(2, *mpi4py_suite.command(folder), *chosen, timeout=400, waits=False, PLUMBLINE_LATENCY_US='5', **found)[3]
+
+    # A synchronous send that is complete tells that its receive has begun (MPI 4.1, 3.4): it may be complete in the next look, or not
+    # yet.  Ten looks of MPICH take less than 5 us; the others have one look, mostly later than that.
+    looked_once = {'testWaitSomeRecv', 'testTestSomeRecv'}
+    failed = mpi4py_suite.assert_passed(errors(), 2, but=looked_once | ({'testManyISSendAndRecv'} if mpi.family == 'mpich' else set()))
+    if failed & looked_once:
+        mpi4py_suite.assert_passed(errors('-k', 'SomeRecv'), 2, most=7)
 
 
 # --- the right messages ------------------------------------------------------------------------------
