@@ -84,7 +84,7 @@ def _slower(loss):
     ([*_slower(0.0), made_report.case('Expected', {}, 'fail', fail_phase='sanity', fail_reason='dimm.count is 7, expected 8')], 1,
      'software 1 FAIL; speed 12 PASS; FAIL: Expected: sanity: dimm.count is 7, expected 8'),
     ([*_slower(0.0), made_report.case('Pingpong', made_report.result(skipped=[{'metric': 'all', 'reason': 'no MPI', 'recorded': 3}], records=[]), 'skip')],
-     3, 'speed 12 PASS; 1 not measured; NOT JUDGED: Pingpong memory one, skipped (no MPI; references are recorded of 3 of its metrics)')])
+     3, 'speed 12 PASS; 1 not measured; NOT JUDGED: Pingpong memory one, not measured (no MPI; references are recorded of 3 of its metrics)')])
 def test_a_sweep_says_of_a_node_what_the_node_s_own_report_says(measured, monkeypatch, tmp_path, capsys, cases, status, told):
     folder, collect = measured
     monkeypatch.setattr(events, 'FOLDER', tmp_path / 'nodes')

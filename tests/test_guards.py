@@ -509,7 +509,7 @@ def test_reframe_sleeps_while_a_program_runs(tmp_path, commands):
     pytest.fail(f'CPU seconds of ReFrame while a program slept for 6 s: {took}')
 
 
-@pytest.mark.parametrize('said, why', [('samples=abc', "'abc' is no whole number"), ('time_limit=abc', 'no time: write seconds, or such as 1h30m'),
+@pytest.mark.parametrize('said, why', [('samples=abc', "'abc' is no whole number"), ('samples=-3', "'-3' is no whole number of 0 and more"), ('time_limit=abc', 'no time: write seconds, or such as 1h30m'),
                                        ('Told.intended=3', 'this is what a check writes, and nothing that can be given; leave it out')])
 def test_a_variable_that_is_given_no_number_or_that_a_check_writes(place, said, why):
     done = place.reframe('-n', 'Told%story=good', '-r', '-S', said)
@@ -561,6 +561,8 @@ class site_check(rfm.RunOnlyRegressionTest, {base}):
     ('NativeCheck', "threads = 'one'", "site_check.program is 'none': name the program that it runs"),
     ('NativeCheck', "program, threads, subsystem = 'triad', 'one', ''", "site_check.subsystem is '': give what it tells of: 'core', "),
     ('Judged', "subsystem = 'memory, one thread'", "site_check.subsystem is 'memory, one thread': give what it tells of: "),
+    ('NativeCheck', "program, threads, samples = 'triad', 'one', -3", 'site_check.samples is -3: give a number of 1 and more'),
+    ('Judged', 'repeat = 0', 'site_check.repeat is 0: give a number of 1 and more'),
     ('Judged', 'threads = 0', "site_check.threads is 0: give 'one', 'all', or a number"),
     ('MpiCheck', "program, ranks = 'pingpong', 0", "site_check.ranks is 0: give a number of processes, or 'all'")])
 def test_a_check_that_lacks_an_attribute_says_so_when_it_is_loaded(place, tmp_path, base, lines, wrong):

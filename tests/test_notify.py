@@ -56,13 +56,13 @@ def test_it_is_told_once():
 
 
 def test_what_never_ran_is_healthy_again_once_it_has_run_and_a_ticket_is_no_health():
-    '''A build that fails has no host; what is mended may have no reference.'''
+    '''A build that fails has no host; what is fixed may have no reference.'''
     def ran(*metrics, **how):
         return summary(sample.frame(sample.case('limits', [sample.metric('of_limit.x', 0.9)]), sample.case('triad', metrics, **how)))
     broken = ran(result='fail', fail_phase='compile', fail_reason='no cc', verdict='FAIL', reason='no cc', host=None)
-    mended = ran(sample.metric('bandwidth.plain', 900.0, 'MB/s', 'NO REFERENCE', None), host='n1')
+    fixed = ran(sample.metric('bandwidth.plain', 900.0, 'MB/s', 'NO REFERENCE', None), host='n1')
     state, said = {}, []
-    for one in (broken, mended, broken):
+    for one in (broken, fixed, broken):
         found, state = told(state, one)
         said += found
     assert said == [('triad', 'PASS', 'FAIL'), ('triad', 'FAIL', 'PASS'), ('triad', 'PASS', 'FAIL')]

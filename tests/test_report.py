@@ -323,7 +323,7 @@ def test_every_metric_has_its_row(session):
 def test_why_a_session_is_not_judged_is_above_all_else(tmp_path):
     rows = sample.frame(sample.case('a', [sample.metric('of_limit', 0.9)]),
                         sample.case('b', result='skip', detail={'skipped': [{'metric': 'all', 'reason': 'no MPI', 'recorded': 3}]}))
-    said = 'NOT JUDGED: b, skipped (no MPI; references are recorded of 3 of its metrics)'
+    said = 'NOT JUDGED: b, not measured (no MPI; references are recorded of 3 of its metrics)'
     shown, text = terminal(rows, 140), ' '.join(page_of(rows, tmp_path).text)
     assert said in shown[:6] and shown[-2:] == ['1 not measured', said]
     assert said in text and 'Nothing that was judged is out of bounds' not in text

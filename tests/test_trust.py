@@ -322,7 +322,9 @@ def sweep(tmp_path):
 
 @pytest.mark.parametrize('line', ['garbage', '\0\0\0', '[]', '{"node": "n9", "phase": "over"}', '{"node": "n1", "phase": "ovre"}',
                                   '{"node": "n1", "phase": "over", "folder": "/etc"}', '{"phase": "over"}',
-                                  '{"node": "n1", "phase": "over", "archived": 5}', '{"node": "n1", "phase": "over", "counts": "x"}', '[' * 10**5],
+                                  '{"node": "n1", "phase": "over", "archived": 5}', '{"node": "n1", "phase": "over", "counts": "x"}', '[' * 10**5,
+                                  '{"node": "n1", "phase": "over", "counts": {"speed": {"PASS": "x"}}}', '{"node": "n1", "phase": "over", "machine": {"model": "m"}}',
+                                  '{"node": "n1", "phase": "over", "machine": 5}'],
                          ids=lambda line: line[:60])
 def test_a_line_of_the_journal_that_no_sweep_wrote(sweep, line):
     good = '{"node": "n1", "phase": "over", "state": "measured", "since": 1.0}'
@@ -334,6 +336,8 @@ def test_a_line_of_the_journal_that_no_sweep_wrote(sweep, line):
 
 
 @pytest.mark.parametrize('plan, told', [({}, 'no plan of a sweep'), ([], 'no plan of a sweep'), ({**PLAN, 'nodes': ['n1']}, 'no plan'),
+                                        ({**PLAN, 'nodes': {'n2': {'x': 1}}}, "field nodes/n2: {'x': 1} is not of type 'string'"),
+                                        ({**PLAN, 'pace': {'poll': 5}}, "field pace/poll: 5 is not of type 'string': begin a new one"),
                                         ({**PLAN, 'nodes': {'n$(id)1': 'h'}}, r"'n\$\(id\)1' is no name of a node"),
                                         ({**PLAN, 'nodes': {'../../x': 'h'}}, "'../../x' is no name of a node")])
 def test_a_plan_that_is_none(sweep, plan, told):

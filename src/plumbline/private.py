@@ -20,14 +20,17 @@ def _lacks(what):
     return f'ReFrame {VERSION} has no {what}, which Plumbline sets; versions known to work are {TESTED}'
 
 
-def _replace(module, path, made):
-    '''Put what is made of a function of ReFrame's in its place.'''
+def _replace(module, path, made, without):
+    '''Put what is made of a function of ReFrame's in its place.
+
+    :arg without: what is so without it, which is told where ReFrame has no such function.
+    '''
     *owners, name = path.split('.')
     try:
         owner = functools.reduce(getattr, owners, module)
         setattr(owner, name, made(getattr(owner, name)))
-    except AttributeError:      # of an exception ReFrame makes a warning here, for each test
-        sys.exit(f"plumbline: {_lacks(f'{module.__name__}.{path}')}")
+    except AttributeError:
+        print(f"plumbline: {_lacks(f'{module.__name__}.{path}')}; {without}", file=sys.stderr)
 
 
 def _demand(its, name):
@@ -47,7 +50,7 @@ def _unless_ignored(warn):
 
 for _module in (fields, variables):     # 2.5 s until all our tests are loaded without it, 1.4 s with it: no version is refused for this
     if hasattr(_module, 'user_deprecation_warning'):
-        _replace(_module, 'user_deprecation_warning', _unless_ignored)
+        _replace(_module, 'user_deprecation_warning', _unless_ignored, 'tests load slowly')
 
 
 def _as_if_run(check_sanity):
@@ -64,7 +67,7 @@ def _as_if_run(check_sanity):
     return checked
 
 
-_replace(pipeline, 'CompileOnlyRegressionTest.check_sanity', _as_if_run)
+_replace(pipeline, 'CompileOnlyRegressionTest.check_sanity', _as_if_run, 'tests that are only compiled may fail')
 
 
 def references_of(text):
@@ -93,7 +96,7 @@ def _taking_text(set_reference):
     return taken
 
 
-_replace(pipeline, '_ReferenceDictField.__set__', _taking_text)
+_replace(pipeline, '_ReferenceDictField.__set__', _taking_text, '-S CHECK.reference=... has no effect')
 
 
 def set_nodes(job, nodes):
@@ -127,4 +130,4 @@ def _without_samples(process):
     return lean
 
 
-_replace(logging, 'LoggerAdapter.process', _without_samples)
+_replace(logging, 'LoggerAdapter.process', _without_samples, 'its logs hold all samples')

@@ -22,7 +22,7 @@ NOT_MEASURED = 'not measured'
 CASE = ('system', 'partition', 'environ', 'test')
 
 #: Columns of the archive that no line needs.
-_UNREAD = ('session', 'started', 'processor', 'rounds', 'processes', 'set_aside', 'session_info')
+_UNREAD = ('session', 'started', 'processor', 'rounds', 'processes', 'set_aside', 'session_info', 'lacks')
 
 
 @dataclass(slots=True)      # of a thousand nodes there are 300,000
@@ -232,6 +232,12 @@ def not_measured(rows):
             found.append(NotMeasured(label, skipped.metric or '', reason, recorded, row['check'], tuple(_lost(row, skipped)), skipped.symptom or '',
                                      row['hostname'] or ''))
     return found
+
+
+def not_run(tests):
+    '''The same of tests that have references and did not run (:mod:`plumbline.references.not_run`).'''
+    return [NotMeasured(label, '', f'it did not run, and the same command ran it in {session}; references are recorded of {number} of its metrics',
+                        number, label.partition('/')[0]) for label, (number, session) in tests.items()]
 
 
 def _lost(row, skipped):

@@ -1,5 +1,6 @@
 '''What one session of the archive says, for whoever tells it: the page, the terminal, JUnit, telemetry, the exit code.'''
 
+import json
 from collections import Counter, defaultdict
 from functools import cached_property
 
@@ -54,7 +55,7 @@ class Session:
     @cached_property
     def not_measured(self):
         '''List of :class:`lines.NotMeasured`.'''
-        return lines.not_measured(self.cases)
+        return [*lines.not_measured(self.cases), *lines.not_run(self._lacks.get('tests') or {})]
 
     @cached_property
     def judged(self):
@@ -73,6 +74,10 @@ class Session:
     def info(self):
         '''ReFrame's own account of it.'''
         return lines.session_info(self.rows)
+
+    @cached_property
+    def _lacks(self):
+        return json.loads(next(iter(self.rows['lacks'].drop_nulls()), '{}')) if 'lacks' in self.rows.columns else {}
 
     @cached_property
     def counts(self):
@@ -123,19 +128,21 @@ class Session:
     @cached_property
     def undecided(self):
         '''What could not be judged, a text each: tests that ReFrame calls failed for no FAIL, or of which nothing passes
-        (:func:`plumbline.model.verdict.is_undecided`), subsystems that have references, tests that were skipped and have recorded ones, and
-        before them the measurement, where it was disturbed by so much that it may explain a loss, and tests whose references are all of another
-        processor.'''
+        (:func:`plumbline.model.verdict.is_undecided`), subsystems that have references, tests that were skipped, or did not run, and have recorded
+        ones, and before them the measurement, where it was disturbed by so much that it may explain a loss, tests whose references are all of
+        another processor, and references that are gone.'''
         tests = grouping.by_key((line.case, line) for line in self.verdicts)
         found = [f"the measurement ({one.text.partition(';')[0]})" for one in self.answers
                  if one.question == registry.MEASUREMENT and one.verdict == verdict.UNSTABLE]
         others = {one for its in tests.values() if not any(_is_judged_by_recorded(line) for line in its)
                   for one in its[0].detail.other_processors or ()}
         found += [f"what has references of another processor ({', '.join(sorted(others))})"] if others else []
+        found += [f'what {file} judged in {session} (no references of the system are found)' for file, session in
+                  filter(None, [self._lacks.get('references')])]
         found += [its[0].label for case, its in tests.items() if verdict.is_undecided((line.verdict, line.sees) for line in its) or (
             self._failed(case) and any(line.verdict == verdict.UNSTABLE or line.recorded_states for line in its))]
         found += [one.name for one in self.judged.subsystems if one.verdict == verdict.UNSTABLE]
-        return list(dict.fromkeys([*found, *(f'{one.label}, skipped ({one.reason})' for one in self.not_measured if one.recorded)]))
+        return list(dict.fromkeys([*found, *(f'{one.label}, not measured ({one.reason})' for one in self.not_measured if one.recorded)]))
 
     def _failed(self, case):
         '''Whether ReFrame calls a test failed.'''

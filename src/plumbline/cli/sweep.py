@@ -97,7 +97,7 @@ def sweep(
         _tell(made, found, known)
     plan = work.plan if resume else made
     plan['hook'] = hook or plan.get('hook')
-    pace = _pace(plan['pace'])
+    pace = _pace({**_PACE, **plan['pace']})
     plan['racks'] = racks or plan.get('racks')
     outliers.placed(plan['nodes'], plan['racks'], switches)     # what does not fit is told before anything is measured
     if dry_run:

@@ -18,6 +18,9 @@ from plumbline.model.prediction import Prior
 #: Sessions of a new level: what goes away sooner is an incident of its session, not a step.
 LASTING = 3
 
+#: Of all sessions so many at most are odd.
+MOST_ODD = 0.1
+
 #: What is so many times as probable by the level before as by the new one is back.
 _BACK = 20
 
@@ -68,16 +71,42 @@ def lasting(values: np.ndarray, prior: Prior, before: int, shares: np.ndarray) -
     '''As :func:`step`; where that is a certain gain, the loss that follows it: what was gained is the level that is lost then.
 
     The gain must have lasted :data:`subsystems.LEAST_SESSIONS` sessions.  A certain loss that the last session no longer has, or that fewer
-    than :data:`LASTING` sessions have, was an incident, and its sessions count no more; nor do fewer than that at the beginning that stand apart.
+    than :data:`LASTING` sessions have, was an incident, and its sessions count no more; nor do fewer than that at the beginning that stand apart,
+    nor :func:`_odd` ones between.
     '''
+    kept = np.flatnonzero(~_odd(np.log(values), prior))
+    found = _lasting(values[kept], prior, before, shares[kept])
+    return found and replace(found, begin=int(kept[found.begin]))
+
+
+def _odd(logs: np.ndarray, prior: Prior) -> np.ndarray:
+    '''Which sessions, :data:`LASTING` in a row at most, are of a level that is not between those before and after it: by what they are off, all
+    others would seem to scatter.  None, where they are more than :data:`MOST_ODD` of all: so this machine is.'''
+    from ruptures import KernelCPD
+    kept, most = np.arange(logs.size), int(MOST_ODD * logs.size)
+    while kept.size > 2 * LASTING and logs.size - kept.size <= most:
+        its = logs[kept]
+        between = float(np.median(np.diff(its)**2)) / 0.455        # of normal differences the median of the squares is that of their variance
+        deviation = max(prediction.moderated(between / 2, its.size / 3, prior)[0], prediction.LEAST_DEVIATION)
+        cuts = [0, *KernelCPD(kernel='linear', min_size=1).fit(its).predict(pen=3 * np.log(its.size) * deviation**2)]
+        levels = [float(np.mean(its[begin:end])) for begin, end in itertools.pairwise(cuts)]
+        odd = [np.arange(begin, end) for begin, end, before, level, after in zip(cuts[1:], cuts[2:], levels, levels[1:], levels[2:])
+               if end - begin <= LASTING and not min(before, after) <= level <= max(before, after)]
+        if not odd:
+            return ~np.isin(np.arange(logs.size), kept)
+        kept = np.delete(kept, np.concatenate(odd))
+    return np.zeros(logs.size, dtype=bool)
+
+
+def _lasting(values: np.ndarray, prior: Prior, before: int, shares: np.ndarray) -> Step | None:
     found, logs = step(values, prior, before, shares), np.log(values)
     incident = _incident(logs, found, prior, shares[-1]) if found and found.change < 0 else None
     if incident is not None:
         kept = np.flatnonzero(~incident)
-        later = lasting(values[kept], prior, before, shares[kept])
+        later = _lasting(values[kept], prior, before, shares[kept])
         return later and replace(later, begin=int(kept[later.begin]))
     if found and found.change > 0 and found.chance <= RATE:
-        later = lasting(values[found.begin:], prior, subsystems.LEAST_SESSIONS, shares[found.begin:])
+        later = _lasting(values[found.begin:], prior, subsystems.LEAST_SESSIONS, shares[found.begin:])
         if later and later.change < 0:
             return replace(later, begin=found.begin + later.begin)
     return found

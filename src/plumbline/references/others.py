@@ -14,7 +14,7 @@ import polars as pl
 from plumbline.errors import PlumblineError
 from plumbline.model import parameters, registry, verdict
 from plumbline.model.uncertainty import Summary
-from plumbline.references import bounds, directory, file_of
+from plumbline.references import bounds, directory, file_of, not_run
 from plumbline.references.files import leaves, load, lookup, of_processor, origin_of, recorded
 from plumbline.references.recording import keys_of
 from plumbline.store import archive, run_reports
@@ -27,8 +27,8 @@ _OF_CASE = archive.SCHEMA.names()[:archive.SCHEMA.names().index('metric')]
 
 
 def archived(*run_reports: str | Path, root: str | Path, largest: int = run_reports.LARGEST_REPORT) -> Path:
-    '''Archive a run of ReFrame, its tests of other suites judged, too; the file.'''
-    return archive.write(judged(archive.read(*run_reports, largest=largest)), root)
+    '''Archive a run of ReFrame, its tests of other suites judged, too, and what it lacks said; the file.'''
+    return archive.write(not_run.told(judged(archive.read(*run_reports, largest=largest)), root), root)
 
 
 def judged(frame: pl.DataFrame) -> pl.DataFrame:

@@ -135,13 +135,19 @@ def _index(test, rows, *files):
 
 def keys_of(index, row):
     '''The key path of a row, one text per entry of ``$index``.'''
-    known = {**parameters.of_row(row), **{key: row[key] for key in ('level', 'threads') if row[key] is not None},
-             '$system': row['system'], '$environ': row['environ'], '$partition': f"{row['system']}:{row['partition']}"}
+    known = known_keys(row)
     missing = [key for key in index if key not in known]
     if missing:
         raise PlumblineError(f"{row['display_name']}: $index names {missing[0]!r}, which the "
                              f"archive does not hold; correct $index of {row['check']}")
-    return tuple(_as_pattern(known[key]) for key in index)
+    return tuple(known[key] for key in index)
+
+
+def known_keys(row):
+    '''What ``$index`` may name, of a row: name -> key.'''
+    known = {**parameters.of_row(row), **{key: row[key] for key in ('level', 'threads') if row[key] is not None},
+             '$system': row['system'], '$environ': row['environ'], '$partition': f"{row['system']}:{row['partition']}"}
+    return {name: _as_pattern(text) for name, text in known.items() if text is not None}
 
 
 def _as_pattern(text):

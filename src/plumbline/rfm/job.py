@@ -77,6 +77,12 @@ class Job(RegressionTestPlugin):
         if not hasattr(self, 'valid_prog_environs'):
             self.valid_prog_environs = [self.NEEDS]
 
+    @run_after('init')
+    def refuse_to_measure_nothing(self):
+        for name in ('samples', 'processes', 'repeat'):
+            if (number := getattr(self, name, 1)) < 1:
+                self.refuse(name, number, 'give a number of 1 and more')
+
     @run_after('setup')
     def refuse_unknown_variables(self):
         refuse_unknown()

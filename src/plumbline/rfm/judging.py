@@ -160,8 +160,6 @@ class Judging(OnNode):
 
     @run_before('run', always_last=True)
     def start_all_processes(self):
-        if self.processes < 1:
-            raise ReframeSyntaxError(f'processes={self.processes}: a program is started once at least')
         before, after = self.around_a_run()
         if self.processes > 1:
             before, after = [f"for process in {' '.join(map(str, range(1, self.processes + 1)))}; do", *before], [*after, 'done']

@@ -65,19 +65,25 @@ class _Given(metaclass=_Kind):
             _refuse(text, f"'{text}' {cls.wrong}")
 
 
+def _whole(text):
+    if (value := int(text)) < 0:
+        raise ValueError
+    return value
+
+
 class Whole(_Given):
-    '''An :class:`int`.  Of ``int`` itself ReFrame would print a stack trace where the text is none.'''
-    kinds, wrong, convert = int, 'is no whole number', int
+    '''An :class:`int`, 0 and more.  Of ``int`` itself ReFrame would print a stack trace where the text is none.'''
+    kinds, wrong, convert = int, 'is no whole number of 0 and more', staticmethod(_whole)
 
 
 class Wholes(_Given):
-    '''A :class:`list` of :class:`int`.'''
-    kinds, wrong, convert = list, 'is no list of whole numbers, such as 1,2,4', staticmethod(lambda text: [int(part) for part in text.split(',')])
+    '''A :class:`list` of :class:`int`, 0 and more.'''
+    kinds, wrong, convert = list, 'is no list of whole numbers, such as 1,2,4', staticmethod(lambda text: [_whole(part) for part in text.split(',')])
 
 
 class WholeOrAll(_Given):
-    '''An :class:`int`, or the text ``all``.'''
-    kinds, wrong, convert = (int, str), "is neither a whole number nor 'all'", staticmethod(lambda text: text if text == 'all' else int(text))
+    '''An :class:`int`, 0 and more, or the text ``all``.'''
+    kinds, wrong, convert = (int, str), "is neither a whole number nor 'all'", staticmethod(lambda text: text if text == 'all' else _whole(text))
 
 
 class Amount(_Given):

@@ -23,9 +23,15 @@ def validator(name):
     :returns: A ``jsonschema`` validator.
     '''
     import jsonschema  # as long to load as numpy, and most commands read nothing that needs it
-    with open(Path(__file__).parent / f'{name}.json', encoding='utf-8') as file:
-        schema = json.load(file)
-    return jsonschema.validators.validator_for(schema)(schema)
+    from referencing import Registry, Resource
+    schema, record = _content(f'{name}.json'), 'record.json'
+    registry = Registry().with_resource(record, Resource.from_contents(_content(record)))
+    return jsonschema.validators.validator_for(schema)(schema, registry=registry)
+
+
+def _content(name):
+    with open(Path(__file__).parent / name, encoding='utf-8') as file:
+        return json.load(file)
 
 
 def read_yaml(path, name, advice=''):

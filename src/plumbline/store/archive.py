@@ -86,7 +86,8 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'threads': pl.String,
     'working_set': pl.Int64,        # bytes: of a metric of caches (records.sets_in_caches): with another one it is another metric; null: of none
     'detail': pl.String,            # JSON, first row of each test case
-    'session_info': pl.String,      # JSON, first row of the file
+    'session_info': pl.String,      # JSON, first row of the file: ReFrame's account of the session
+    'lacks': pl.String,             # JSON, first row of the file: what the references have beside it (references.not_run); null: nothing
 }
 SCHEMA = pl.Schema(_COLUMNS)
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from plumbline import atomic
+from plumbline import atomic, schemas
 from plumbline.errors import PlumblineError, saying_why
 from plumbline.model.safe_text import shown
 from plumbline.sweep import node as job
@@ -30,9 +30,6 @@ PHASES = WAITING, SUBMITTING, QUEUED, OVER = 'waiting', 'submitting', 'queued', 
 
 #: Of a node, which is the name of a folder and a word of shell commands.
 _NAME = re.compile(r'\w[\w.-]*')
-
-#: What a plan has, and of which type.
-_PLAN = {'id': str, 'nodes': dict, 'partition': str, 'command': list, 'access': list, 'pace': dict, 'checks': int}
 
 #: The state of a node whose measurements are there.  All others are reasons to run it again.
 MEASURED = 'measured'
@@ -120,6 +117,7 @@ class Node:
 _SAID: dict[str, type | tuple[type, ...]] = {
     'phase': str, 'since': (int, float), 'job': (int, type(None)), 'state': str, 'reason': str, 'counts': dict, 'status': int, 'machine': dict,
     'session': str, 'archived': str, 'spent': dict, 'minutes': int, 'began': (int, float)}
+_MACHINE = {'model': str, 'cpus': int, 'kib': int}
 
 
 class Sweep:
@@ -260,8 +258,11 @@ class Sweep:
             try:
                 entry = json.loads(line)
                 node = self.nodes[entry.pop('node')]
-                told = [*entry.items(), *(('since', seconds) for seconds in entry.get('spent', {}).values())]
-                if entry['phase'] not in PHASES or not all(
+                counts = (its.values() if isinstance(its, dict) else [its] for its in entry.get('counts', {}).values())
+                told = [*entry.items(), *(('since', seconds) for seconds in entry.get('spent', {}).values()),
+                        *(('status', number) for its in counts for number in its)]
+                machine = {key: type(value) for key, value in entry.get('machine', {}).items()}
+                if entry['phase'] not in PHASES or machine not in ({}, _MACHINE) or not all(
                         isinstance(value, _SAID[key]) and (not isinstance(value, (int, float)) or 0 <= value < 1e11) for key, value in told):
                     raise ValueError
             except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
@@ -321,8 +322,8 @@ def load(folder):
     folder = Path(folder)
     try:
         plan = json.loads((folder / 'sweep.json').read_text())
-        if not isinstance(plan, dict) or any(not isinstance(plan.get(key), kind) for key, kind in _PLAN.items()):
-            raise PlumblineError(f'{folder}/sweep.json is no plan of a sweep: begin a new one')
+        if wrong := schemas.complaint('sweep', plan):
+            raise PlumblineError(f'{folder}/sweep.json is no plan of a sweep: {wrong}: begin a new one')
         sweep = Sweep(folder, plan)
     except (OSError, ValueError, RecursionError):
         others = sorted(path.parent.name for path in folder.parent.glob('*/sweep.json'))

@@ -28,6 +28,7 @@ class PyPlumbline(PythonPackage):
         depends_on("py-clustershell@1.9.2:")
         depends_on("py-jinja2@3.1.4:")
         depends_on("py-jsonschema@4.18:")
+        depends_on("py-referencing@0.28.4:")
         depends_on("py-markupsafe@2.1:")
         depends_on("py-numpy@1.26:")
         depends_on("py-plotly@6.0:")

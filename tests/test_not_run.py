@@ -1,0 +1,111 @@
+'''A test that has references and vanishes, and references that vanish: neither is a pass.'''
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from made_report import MACHINE, case, metric, result, write_report
+from plumbline.cli import app
+from plumbline.references import not_run, others
+from plumbline.store import archive
+
+COMMAND = "reframe -C config/site.py -c checks -R --mode daily --report-file '{}' -r"
+TRIAD, PINGPONG = {'name': 'Triad %threads=one'}, {'name': 'Pingpong %threads=one', 'environ': 'gnu-openmpi'}
+
+
+class Nights:
+    '''Sessions that one command ran, each two hours after the one before.'''
+
+    def __init__(self, folder):
+        self.folder, self.count = folder, 0
+
+    def plumbline(self, *words):
+        return CliRunner().invoke(app, [*map(str, words), '--archive', str(self.folder / 'archive')],
+                                  env={'PLUMBLINE_REFERENCES': str(self.folder), 'COLUMNS': '300'})
+
+    def run(self, *tests, command=COMMAND, value=1000.0, judged=False, machine=MACHINE):
+        '''The run report of a session of some tests.'''
+        self.count += 1
+        its = metric('bandwidth.plain', value + self.count % 3, **({} if judged else {'reference': None, 'reference_from': '', 'verdict': 'NO REFERENCE'}))
+        cases = [case(plumbline=result(its, machine=machine), **{'job_nodelist': ['n1'], **test}) for test in tests]
+        path = write_report(self.folder / 'run.json', cases, start=1.8e9 + 7200 * self.count)
+        report = json.loads(path.read_text())
+        report['session_info']['cmdline'] = command.format(f'run-{self.count}.json')
+        path.write_text(json.dumps(report))
+        return path
+
+    def night(self, *tests, **changed):
+        '''(exit code, output) of the report of one.'''
+        done = self.plumbline('report', self.run(*tests, **{'judged': True, **changed}), '--destination', self.folder / 'page')
+        return done.exit_code, ' '.join(done.output.split())
+
+
+@pytest.fixture
+def nights(tmp_path):
+    '''Six of two tests, and references of them.'''
+    made = Nights(tmp_path)
+    for _ in range(6):
+        others.archived(made.run(TRIAD, PINGPONG), root=tmp_path / 'archive')
+    done = made.plumbline('references', 'accept', 'made')
+    assert done.exit_code == 0, done.output
+    return made
+
+
+def test_a_test_that_is_gone_is_no_pass_until_its_references_go_too(nights):
+    assert nights.night(TRIAD, PINGPONG)[0] == 0
+    sixth = archive.sessions(nights.folder / 'archive')[5].stem
+    for _ in range(2):      # the second night as the first
+        code, said = nights.night(TRIAD)
+        assert code == 3 and (f'NOT JUDGED: Pingpong/made:cpu/gnu-openmpi, not measured (it did not run, and the same command ran it in {sixth}; '
+                              'references are recorded of 1 of its metrics)') in said
+    skipped = {**PINGPONG, 'result': 'skip', 'plumbline': result(records=[], skipped=[{'metric': 'all', 'reason': 'one CPU'}])}
+    path = write_report(nights.folder / 'run.json', [case(plumbline=result(metric())), case(**skipped)], start=1.9e9)
+    assert not archive.load_columns(others.archived(path, root=nights.folder / 'archive'), 'lacks')['lacks'].drop_nulls().len()      # it says why itself
+    site = nights.folder / 'made.yaml'
+    before, _, after = site.read_text().partition('Pingpong:\n')
+    site.write_text(before + after[after.index('\nTriad:') + 1:])
+    assert nights.night(TRIAD)[0] == 0
+
+
+@pytest.mark.parametrize('command', [COMMAND.replace(' -r', " -n '^Triad' -r"), COMMAND.replace('daily', 'node'), COMMAND.replace(' -r', ' -p gnu$ -r'), ''])
+def test_another_selection_lacks_nothing(nights, command):
+    assert nights.night(TRIAD, command=command)[0] == 0
+
+
+def test_a_partition_of_another_name_lacks_all_that_the_former_one_had(nights):
+    code, said = nights.night(*({**test, 'partition': 'new'} for test in (TRIAD, PINGPONG)))
+    assert code == 3 and 'NOT JUDGED: Pingpong/made:cpu/gnu-openmpi, not measured (' in said and 'Triad/made:cpu/gnu, not measured (' in said
+
+
+def test_on_another_processor_nothing_is_missed(nights):
+    assert nights.night(TRIAD, machine={**MACHINE, 'cpu_model': 'Another CPU'})[0] == 0
+
+
+def test_references_that_are_gone_are_no_pass(nights):
+    last, judged = nights.night(TRIAD, PINGPONG), archive.sessions(nights.folder / 'archive')[-1].stem
+    (nights.folder / 'made.yaml').rename(nights.folder / 'aside')
+    told = f'NOT JUDGED: what made.yaml judged in {judged} (no references of the system are found)'
+    unjudged = {'judged': False}
+    assert last[0] == 0
+    for _ in range(2):
+        code, said = nights.night(TRIAD, PINGPONG, **unjudged)
+        assert code == 3 and told in said
+    assert nights.night(TRIAD, PINGPONG, command='reframe -n Triad -r', **unjudged)[0] == 0
+    assert nights.plumbline('references', 'accept', 'made').exit_code == 0
+    assert nights.night(TRIAD, PINGPONG)[0] == 0
+    (nights.folder / 'made.yaml').unlink()
+    assert nights.night(TRIAD, machine={**MACHINE, 'cpu_model': 'Another CPU'}, **unjudged)[0] == 0
+
+
+@pytest.mark.parametrize('one, other, alike', [
+    ('reframe -c checks -Rrn ^triad', "reframe --name='^triad' --checkpath checks -r --report-file=x.json -R -v", True),
+    ('reframe -n a -n b -r', 'reframe -n b -n a -r', True), ('reframe -n a -r', 'reframe -r', False), ('reframe -r', 'reframe -r --cpu-only', False),
+    ('reframe --mode daily -r -S a.samples=30', 'reframe --mode=daily -r -J p=debug', True)])
+def test_what_a_command_line_chooses(one, other, alike):
+    assert (not_run.selection(one) == not_run.selection(other)) is alike
+
+
+@pytest.mark.parametrize('text', ["reframe -n 'a", 'reframe -n'])
+def test_a_command_line_that_cannot_be_read_chooses_nothing_that_is_known(text):
+    assert not_run.selection(text) is None
