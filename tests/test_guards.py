@@ -509,7 +509,7 @@ def test_reframe_sleeps_while_a_program_runs(tmp_path, commands):
     pytest.fail(f'CPU seconds of ReFrame while a program slept for 6 s: {took}')
 
 
-@pytest.mark.parametrize('said, why', [('samples=abc', "'abc' is no whole number"), ('samples=-3', "'-3' is no whole number of 0 and more"), ('time_limit=abc', 'no time: write seconds, or such as 1h30m'),
+@pytest.mark.parametrize('said, why', [('samples=abc', "'abc' is no whole number of 0 and more"), ('samples=-3', "'-3' is no whole number of 0 and more"), ('time_limit=abc', 'no time: write seconds, or such as 1h30m'),
                                        ('Told.intended=3', 'this is what a check writes, and nothing that can be given; leave it out')])
 def test_a_variable_that_is_given_no_number_or_that_a_check_writes(place, said, why):
     done = place.reframe('-n', 'Told%story=good', '-r', '-S', said)

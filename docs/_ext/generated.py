@@ -236,13 +236,16 @@ class Keys:
 
     def referred(self, schema):
         '''(Name of the definition that is referred to, the schema with what that says.)'''
-        name = schema.get('$ref', '').rpartition('/')[2]
+        file, _, path = schema.get('$ref', '').partition('#')
+        name = '' if file else path.rpartition('/')[2]
         return name, {**self.definitions.get(name, {}), **schema}
 
     def type(self, schema):
         name, schema = self.referred(schema)
         if name and has_keys(self.definitions[name]):
             return f'*{name}*'
+        if '$ref' in schema and not name:
+            return f"as in {schema['$ref'].partition('#')[0]}"
         if 'const' in schema:
             return literal(json.dumps(schema['const']))
         if 'enum' in schema:

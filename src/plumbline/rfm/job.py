@@ -80,7 +80,7 @@ class Job(RegressionTestPlugin):
     @run_after('init')
     def refuse_to_measure_nothing(self):
         for name in ('samples', 'processes', 'repeat'):
-            if (number := getattr(self, name, 1)) < 1:
+            if isinstance(number := getattr(self, name, None), int) and number < 1:
                 self.refuse(name, number, 'give a number of 1 and more')
 
     @run_after('setup')
