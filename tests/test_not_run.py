@@ -28,7 +28,7 @@ class Nights:
         '''The run report of a session of some tests.'''
         self.count += 1
         its = metric('bandwidth.plain', value + self.count % 3, **({} if judged else {'reference': None, 'reference_from': '', 'verdict': 'NO REFERENCE'}))
-        cases = [case(plumbline=result(its, machine=machine), **{'job_nodelist': ['n1'], **test}) for test in tests]
+        cases = [case(**{'plumbline': result(its, machine=test.get('machine', machine)), 'job_nodelist': ['n1'], **test}) for test in tests]
         path = write_report(self.folder / 'run.json', cases, start=1.8e9 + 7200 * self.count)
         report = json.loads(path.read_text())
         report['session_info']['cmdline'] = command.format(f'run-{self.count}.json')
@@ -76,6 +76,16 @@ def test_another_selection_lacks_nothing(nights, command):
 def test_a_partition_of_another_name_lacks_all_that_the_former_one_had(nights):
     code, said = nights.night(*({**test, 'partition': 'new'} for test in (TRIAD, PINGPONG)))
     assert code == 3 and 'NOT JUDGED: Pingpong/made:cpu/gnu-openmpi, not measured (' in said and 'Triad/made:cpu/gnu, not measured (' in said
+
+
+def test_a_partition_that_is_gone_is_missed_whatever_processor_it_had(tmp_path):
+    nights, other = Nights(tmp_path), {**TRIAD, 'partition': 'gpu', 'machine': {**MACHINE, 'cpu_model': 'Another CPU'}}
+    for _ in range(6):
+        others.archived(nights.run(TRIAD, other), root=tmp_path / 'archive')
+    assert nights.plumbline('references', 'accept', 'made').exit_code == 0
+    assert nights.night(TRIAD, other)[0] == 0
+    code, said = nights.night(TRIAD)
+    assert code == 3 and 'NOT JUDGED: Triad/made:gpu/gnu, not measured (' in said
 
 
 def test_on_another_processor_nothing_is_missed(nights):

@@ -60,8 +60,7 @@ def told(frame: pl.DataFrame, root) -> pl.DataFrame:
     path = directory() / name
     before = _Before(root, system, frame['session'][0], chosen)
     site = load(path) if path.exists() else {}
-    processors = frame['processor'].drop_nulls().unique()
-    lacks = {'tests': _tests(site, frame, processors, before), 'references': None if tests(site) else before.judged_by(name, processors)}
+    lacks = {'tests': _tests(site, frame, before), 'references': None if tests(site) else before.judged_by(name, _processors(frame))}
     text = json.dumps(lacks) if any(lacks.values()) else None
     return frame.with_columns(lacks=pl.when(pl.int_range(pl.len()) == 0).then(pl.lit(text, pl.String)))
 
@@ -96,13 +95,18 @@ class _Before:
         return session and [name, session]
 
 
-def _tests(site, frame, processors, before):
+def _processors(frame):
+    return frame['processor'].drop_nulls().unique()
+
+
+def _tests(site, frame, before):
+    ran_on = {f'{system}:{partition}': _processors(its) for (system, partition), its in frame.group_by('system', 'partition')}
     ran: dict[str, list] = {}
     for row in frame.select('check', 'system', 'partition', 'environ', 'parameters', 'level', 'threads').unique().iter_rows(named=True):
         ran.setdefault(row['check'], []).append(known_keys(row))
     found: dict[str, list] = {}
     for test in tests(site):
-        for place in sorted(_own_places(site, test, processors)):
+        for place in sorted(_own_places(site, test, ran_on)):
             keys = dict(zip(site[test]['$index'], place[1:-1]))
             if any(all(known.get(key, text) == text for key, text in keys.items()) for known in ran.get(test, ())):
                 continue
@@ -112,10 +116,20 @@ def _tests(site, frame, processors, before):
     return found
 
 
-def _own_places(site, test, models):
-    '''(test, key path ..., metric) of each reference of a test that was recorded on one of these processors.'''
-    kept = [of_processor(site, test, model)[0] for model in models] if len(models) else [site]
-    return {place for one in kept for place, _ in leaves({test: one[test]} if test in one else {})}
+def _own_places(site, test, ran_on):
+    '''(test, key path ..., metric) of each reference of a test, but those that were recorded on other processors than their partition has now.
+
+    :arg ran_on: partition -> names of the processors, where it ran at all.
+    '''
+    def places(file):
+        return {place for place, _ in leaves({test: file[test]} if test in file else {})}
+
+    of_model = {model: places(of_processor(site, test, model)[0]) for models in ran_on.values() for model in models}
+    number = site[test]['$index'].index('$partition') + 1 if '$partition' in site[test]['$index'] else 0
+    for place in places(site):
+        models = ran_on.get(place[number], ())
+        if not len(models) or any(place in of_model[model] for model in models):
+            yield place
 
 
 def _last(site, place, before):
