@@ -57,8 +57,8 @@ def test_a_test_that_is_gone_is_no_pass_until_its_references_go_too(nights):
     sixth = archive.sessions(nights.folder / 'archive')[5].stem
     for _ in range(2):      # the second night as the first
         code, said = nights.night(TRIAD)
-        assert code == 3 and (f'NOT JUDGED: Pingpong/made:cpu/gnu-openmpi, not measured (it did not run, and the same command ran it in {sixth}; '
-                              'references are recorded of 1 of its metrics)') in said
+        assert code == 3 and (f'NOT JUDGED: Pingpong/made:cpu/gnu-openmpi, not measured (it did not run, and the same command ran it in {sixth}: is its '
+                              'environment still found, its partition still configured? references are recorded of 1 of its metrics)') in said
     skipped = {**PINGPONG, 'result': 'skip', 'plumbline': result(records=[], skipped=[{'metric': 'all', 'reason': 'one CPU'}])}
     path = write_report(nights.folder / 'run.json', [case(plumbline=result(metric())), case(**skipped)], start=1.9e9)
     assert not archive.load_columns(others.archived(path, root=nights.folder / 'archive'), 'lacks')['lacks'].drop_nulls().len()      # it says why itself
