@@ -137,8 +137,8 @@ class Session:
         others = {one for its in tests.values() if not any(_is_judged_by_recorded(line) for line in its)
                   for one in its[0].detail.other_processors or ()}
         found += [f"what has references of another processor ({', '.join(sorted(others))})"] if others else []
-        found += [f'what {file} judged in {session} (no references of the system are found)' for file, session in
-                  filter(None, [self._lacks.get('references')])]
+        gone = self._lacks.get('references')
+        found += [f'what {gone[0]} judged in {gone[1]} (no references of the system are found)'] if gone else []
         found += [its[0].label for case, its in tests.items() if verdict.is_undecided((line.verdict, line.sees) for line in its) or (
             self._failed(case) and any(line.verdict == verdict.UNSTABLE or line.recorded_states for line in its))]
         found += [one.name for one in self.judged.subsystems if one.verdict == verdict.UNSTABLE]

@@ -42,6 +42,11 @@ def selection(command: str) -> dict | None:
     return {name: sorted(value) if isinstance(value, list) else value for name, value in found.items() if name not in ('run', 'verbose')}
 
 
+def _chosen(session_info):
+    '''The :func:`selection` of a session, by ReFrame's account of it (JSON).'''
+    return selection(json.loads(session_info or '{}').get('cmdline') or '')
+
+
 def told(frame: pl.DataFrame, root) -> pl.DataFrame:
     '''The rows of a session, with what it lacks in their column ``lacks``.
 
@@ -52,8 +57,7 @@ def told(frame: pl.DataFrame, root) -> pl.DataFrame:
     :arg frame: of :data:`archive.SCHEMA`; :arg root: of the archive that it goes into.
     :raises PlumblineError: if a file of references is wrong, or its folder is missing.
     '''
-    info = json.loads(frame['session_info'][0] or '{}')
-    chosen = selection(info.get('cmdline') or '')
+    chosen = _chosen(frame['session_info'][0])
     if not chosen:
         return frame
     system, name = frame['system'][0], file_of(frame['system'][0])
@@ -82,7 +86,7 @@ class _Before:
             text = archive.load_columns(path, 'session_info', 0, 1).item()
         except PlumblineError:
             return False
-        return selection(json.loads(text or '{}').get('cmdline') or '') == self._chosen
+        return _chosen(text) == self._chosen
 
     def judged_by(self, name, processors):
         '''[file, the last of the sessions that it judged on such a processor]; None where there is none.'''
