@@ -10,8 +10,8 @@ PYTHON     ?= python3
 CONFIG     ?= config/localhost.py
 RFMFLAGS   ?=
 SETUPFLAGS ?=
-# Processes of tests: on eight CPUs and more each has four of its own (tests/conftest.py).
-TESTS_AT_ONCE ?= $(shell n=$$(nproc); echo $$((n < 4 ? n : n < 8 ? 2 : n < 32 ? n / 4 : 8)))
+# Processes of tests: one more than CPUs, for tests wait as well; from four CPUs on each has CPUs of its own (tests/conftest.py).
+TESTS_AT_ONCE ?= $(shell n=$$(nproc); echo $$((n < 4 ? n + 1 : n < 8 ? 2 : n < 32 ? n / 4 : 8)))
 
 # A reports folder of the user's own: from the root of the file system.
 OWN     := $(if $(PLUMBLINE_REPORTS),$(if $(filter /%,$(PLUMBLINE_REPORTS)),,$(CURDIR)/)$(PLUMBLINE_REPORTS))

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 # Each process of tests has CPUs of its own, where there are two for each; before anything asks which there are.
 if 'PYTEST_XDIST_WORKER' in os.environ:
@@ -23,6 +24,7 @@ import native
 import rfm
 from mpi_native import MPIS, MpiBuild, broken
 from native import KERNELS, SANITIZED, Build, alone_in
+from plumbline import atomic
 from plumbline.settings import REPORTS
 from plumbline.simulation import program
 from plumbline.system import toolchains
@@ -43,6 +45,22 @@ def pytest_configure(config):
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node):
     node.workerinput['shared'] = str(node.config.stash[SHARED])
+
+
+class FilesThenAlone(LoadFileScheduling):
+    '''Each file of tests to one process; what its tests marked ``alone`` are, together to the last.'''
+
+    @functools.cached_property
+    def alone(self):
+        return frozenset((self.config.stash[SHARED] / 'alone').read_text().split('\n'))
+
+    def _split_scope(self, nodeid):
+        return 'alone' if nodeid in self.alone else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return FilesThenAlone(config, log) if config.getvalue('dist') == 'loadfile' else None
 
 
 def pytest_unconfigure(config):
@@ -73,7 +91,7 @@ def _layer(item):
 
 def pytest_collection_modifyitems(items):
     '''Files that mostly wait, for messages or a cluster, by turns with those that compute: beside each other they take less time.
-    Those that need least come last: they are short, and no process waits long for the others.'''
+    Those that need least come late: they are short, and no process waits long for the others; and last those that run alone.'''
     most = {}
     for item in items:
         layer = _layer(item)
@@ -84,7 +102,13 @@ def pytest_collection_modifyitems(items):
     for path in sorted(most, key=most.get, reverse=True):
         waits = LAYERS[most[path]] in ('mpi', 'cluster')
         turn[path] = most[path] == 0, next(turns[waits]), waits
-    items.sort(key=lambda item: turn[item.path])
+    items.sort(key=lambda item: (_is_alone(item), turn[item.path]))
+    if items:
+        atomic.write(items[0].config.stash[SHARED] / 'alone', '\n'.join(item.nodeid for item in items if _is_alone(item)))
+
+
+def _is_alone(item):
+    return item.get_closest_marker('alone') is not None
 
 
 def pytest_runtest_logreport(report):
@@ -107,7 +131,7 @@ def pytest_runtest_protocol(item):
     folder = item.config.stash[SHARED]
     with open(folder / 'gate', 'w') as gate, open(folder / 'tests', 'w') as tests:
         fcntl.flock(gate, fcntl.LOCK_EX)
-        fcntl.flock(tests, fcntl.LOCK_EX if item.get_closest_marker('alone') else fcntl.LOCK_SH)
+        fcntl.flock(tests, fcntl.LOCK_EX if _is_alone(item) else fcntl.LOCK_SH)
         fcntl.flock(gate, fcntl.LOCK_UN)
         return (yield)
 
