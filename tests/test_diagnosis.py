@@ -210,7 +210,7 @@ FAULTS = {
                            lambda: [*node(), test_('triad_memory', row('bandwidth.plain', 0.3), level='L3', detail=machine(capacity={'L3': 2**24}))]]),
     'transport': ([lambda: [*node(), ended('pingpong', SWAPPED, 'other_transport')]], [messages, lambda: [*node(), ended('pingpong', SWAPPED)]]),
     'other_transport': ([lambda: messages(latency=0.95, middle=0.9, long=0.7)], [messages, lambda: messages(latency=0.2, middle=0.2, long=0.2)]),
-    'eager_moved': ([lambda: messages(middle=0.2), lambda: messages(short=0.8)], [messages, lambda: messages(latency=0.2, middle=0.2)]),
+    'eager_moved': ([lambda: messages(middle=0.2), lambda: messages(short=0.8), lambda: messages(short=0.8, long=-0.2)], [messages, lambda: messages(latency=0.2, middle=0.2), lambda: messages(short=0.3, long=0.4)]),
     'single_copy_moved': ([lambda: messages(long=0.4), lambda: messages(middle=0.3, long=0.4), lambda: messages(middle=0.22, long=-0.3)],
                           [messages, lambda: messages(short=0.3, long=0.4), lambda: messages(middle=0.22)]),
     'curve_collapse': ([lambda: messages(halves='FAIL'), lambda: messages(halves='UNSTABLE')], [messages, lambda: messages(halves='UNSTABLE', of_halves=0.6)]),
