@@ -48,7 +48,7 @@ def pytest_configure_node(node):
 
 
 class FilesThenAlone(LoadFileScheduling):
-    '''Each file of tests to one process; what its tests marked ``alone`` are, together to the last.'''
+    '''Each file of tests goes to one process, but for the tests marked ``alone``: those of all files go to one, as the last.'''
 
     @functools.cached_property
     def alone(self):
@@ -91,7 +91,8 @@ def _layer(item):
 
 def pytest_collection_modifyitems(items):
     '''Files that mostly wait, for messages or a cluster, by turns with those that compute: beside each other they take less time.
-    Those that need least come late: they are short, and no process waits long for the others; and last those that run alone.'''
+    Those that need least come late: they are short, and no process waits long for the others.  What runs alone is last: no other process
+    waits for a turn between two of these tests.'''
     most = {}
     for item in items:
         layer = _layer(item)
