@@ -118,6 +118,7 @@ def test_without_a_clone_there_is_no_cluster(tmp_path, monkeypatch):
 
 def test_the_caches_are_measured_once(tmp_path, monkeypatch):
     monkeypatch.delenv('PLUMBLINE_CAPACITY', raising=False)
+
     def node(*capacities):
         return pl.DataFrame({'detail': [None, '{}', *(json.dumps({'machine': {'capacity': one}}) for one in capacities)]})
     nodes = [node({}, {'L2': 98304, 'L3': 2**22}), node({'L2': 2**18, 'L3': 2**23}), node({'L2': 2**18, 'L3': 2**24}), node()]

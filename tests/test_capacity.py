@@ -193,6 +193,7 @@ def test_capacity_changes_levels_and_what_fits_a_layer(programs):
     third = 'L3' if any(cache['level'] == 3 for cache in known['caches']) else 'memory'
     assert part == [third, third, 'memory']
     assert level('--capacity', 'L1=1e12,L2=1e12,L3=1e12') == whole      # never more than the topology says
+
     def block(*options):
         record, = programs.measured('jacobi', '--variants', 'blocked', '--size', 402, '--planes', 6, *QUICK, *options).measurements
         return record

@@ -292,6 +292,7 @@ def test_repetitions_are_pooled_on_any_node_and_in_each_state_of_the_machine(wri
                             display_name=f'Triad %threads=one %.repeat_no={number}')
                        for number, node in enumerate(nodes)), case(*company(write.count), name='Company %threads=one'))
     assert kinds(compared(on('n1', 'n2'), on('n2', 'n3'))) == {'bandwidth.nt': 'within noise'}
+
     def at(*met):
         return write(*(case(metric('bandwidth.nt', value, state={'core_to_core.0': 1e-9 * ns}), name=f'Triad %threads=one %.repeat_no={number}')
                        for number, (ns, value) in enumerate(met)), case(*company(write.count), name='Company %threads=one'))

@@ -289,6 +289,7 @@ def test_errors_and_ends_of_readers_are_said(monkeypatch):
     found = reading.read([group('wrong', fails), group('ended', lambda: iter([os._exit(3)]))], 20)
     assert found.why_missing('wrong.x').why == 'RuntimeError: no such thing'
     assert found.why_missing('ended').why == 'the process that reads it ended'
+
     def refuse():
         raise BlockingIOError(11, 'Resource temporarily unavailable')
     monkeypatch.setattr(os, 'fork', refuse)

@@ -271,6 +271,7 @@ def test_an_unknown_binding_is_told():
     partition = SimpleNamespace(fullname='site:cpu', extras={'binding': 'none'})
     with pytest.raises(PlumblineError, match="extras of site:cpu: binding 'none': give 'topology' or 'scheduler'"):
         MpiCheck.bound.fget(SimpleNamespace(current_partition=partition))
+
     def allnodes():
         raise NotImplementedError
     assert nodes_of(SimpleNamespace(scheduler=SimpleNamespace(allnodes=allnodes, filternodes=list))) is None

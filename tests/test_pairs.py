@@ -128,6 +128,7 @@ def test_a_healthy_simulated_network_has_no_outliers(simulate):
     assert np.nanmax(seconds) < 1.2 * np.nanmin(seconds)
     assert judged(seconds) == model.Outliers([], [], [])
     # Node 17 is slow, node 28 receives slowly, and 3 reaches 9 by a detour.
+
     def spoil(zone):
         for name, factor in (('node-17_switch', 2), ('switch_node-17', 2), ('switch_node-28', 1.5)):
             slow_link(zone, name, factor)

@@ -108,6 +108,7 @@ def test_a_node_that_met_the_state_of_its_peers_is_compared_there():
 
 def test_a_second_measurement_in_another_state_says_nothing():
     first = ranking.rank(among(of_state(table(numbered(100, 101, 99, 60)), [110, 112, 111, 110])))
+
     def second_time(latency, others=()):
         again = of_state(table({'n4': 59, 'n1': 100, 'n2': 101}), [latency, 110, 110], others)
         return second.confirm(first.outliers().filter(name='flops'), first, again).select('again', 'confirmed').row(0)

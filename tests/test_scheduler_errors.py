@@ -181,6 +181,7 @@ def test_sbatch_not_in_path_and_a_partition_that_the_site_file_does_not_have(tmp
     done = workplace(tmp_path).reframe('-r', '--system', 'made:nosuchpart', checks=JOBS)
     assert done.code == 1 and done.report is None
     assert 'could not find a configuration entry' in done.line('made:nosuchpart')
+
     def rates(scheduler):
         made = settings.site([{'name': 'made', 'hostnames': ['.*'], 'partitions': [{'name': 'p', 'scheduler': scheduler, 'environs': []}]}], [])
         return [made['general'][-1][key] for key in ('poll_rate_max', 'poll_rate_min')]

@@ -109,6 +109,7 @@ def test_no_distance_of_cores_is_a_state_where_no_line_goes_from_one_to_another(
 
 def test_two_threads_on_one_core_are_a_state_of_such_a_sample_too_and_the_same_as_beside_it():
     sharing = {side: [1.0] * 15 + [1.96] * 8 for side in ('before', 'after')}
+
     def taken(latencies, **changed):
         record = in_states(latencies, **changed)
         return record | {'probes': record['probes'] | {'core_sharing': sharing}}

@@ -32,9 +32,13 @@ PACKAGE = rfm.REPOSITORY / 'src/plumbline'
 SHELL = re.compile(rb'#!.*\b(ba|da)?sh\b')
 
 
-def test_ruff_finds_nothing():
-    done = subprocess.run([sys.executable, '-m', 'ruff', 'check', '--no-cache', '.'], cwd=rfm.REPOSITORY, text=True, capture_output=True)
+def test_ruff_finds_what_is_wrong_and_nothing_else():
+    def checked(*words, **options):
+        return subprocess.run([sys.executable, '-m', 'ruff', 'check', '--no-cache', *words], cwd=rfm.REPOSITORY, text=True, capture_output=True, **options)
+    done = checked('.')
     assert done.returncode == 0, done.stdout + done.stderr
+    wrong = checked('--output-format=json', '-', input='import os\ndef f( x):\n    return "text"#this\n')
+    assert {one['code'] for one in json.loads(wrong.stdout)} == {'F401', 'I001', 'E302', 'E201', 'Q000', 'E261', 'E262'}
 
 
 def tracked(*patterns):

@@ -21,6 +21,7 @@ from plumbline.system import codegen, toolchains
 
 # --- found -----------------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize('there, pair', [
     ('clang', ('clang', '')),
     ('clang-16 flang-new-16', ('clang-16', 'flang-new-16')),

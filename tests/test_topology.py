@@ -86,6 +86,7 @@ def test_one_thread_per_core_socket_by_socket():
     assert topology.cpu_order(two_sockets()) == list(range(16))
     assert topology.cpu_order(alternating()) == [0, 2, 4, 6, 1, 3, 5, 7]
     assert topology.cpu_order(small_vm()) == [0, 1]
+
     class Processor:
         info = small_vm()
     assert topology.cpu_order(Processor()) == [0, 1]

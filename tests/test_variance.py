@@ -15,6 +15,7 @@ from plumbline.store import archive
 
 # --- components ---------------------------------------------------------------------------------------------------------
 
+
 def test_components_of_a_balanced_and_an_unbalanced_design_by_hand():
     '''Three groups of two: mean squares 16 between and 0.5 within, so (16 - 0.5) / 2 between.'''
     between, within = variance.components([0, 1, 4, 5, 8, 9], [0, 0, 1, 1, 2, 2])

@@ -106,4 +106,3 @@ def figures(text, source='output of NPB', *, name, letter, processes):
 
 def _entry(text, name, source):
     return only(text, rf'^ (?:{name}) *= *(\S.*?) *$', f'"{name.split("|")[0]}"', source)[1]
-

@@ -81,7 +81,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'reason': pl.String,
     'unjudged': pl.String,          # why the metric must not be judged here; null: it may be
     'symptom': pl.String,           # by which the diagnosis knows why a test failed; null: no rule asks for it, or a metric
-    'environment_error': pl.String, # what of its environment does not work, where that is why the test was not run
+    'environment_error': pl.String,  # what of its environment does not work, where that is why the test was not run
     'level': pl.String,
     'threads': pl.String,
     'working_set': pl.Int64,        # bytes: of a metric of caches (records.sets_in_caches): with another one it is another metric; null: of none

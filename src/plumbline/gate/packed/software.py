@@ -1,7 +1,6 @@
 '''Facts of the system's software: kernel, packages, services, time, limits, environment and mounts, likewise.'''
 
 import ctypes
-import ctypes.util
 import os
 import re
 import resource

@@ -59,7 +59,7 @@ def _events(points):
     for name, text in model.COUNTS.items():
         if known := [point for point in points if point[name] is not None]:
             series[text] = _series(known, lambda point, name=name: point[name])
-    unread = [text for name, text in model.COUNTS.items() if text not in series]
+    unread = [text for text in model.COUNTS.values() if text not in series]
     told = f" Not readable: {'; '.join(unread)}." if unread else ''
     if not any(max(values) for _, values in series.values()):
         return f"None in {quantity.seconds(3600 * max(hours))}: {'; '.join(series)}.{told}", None

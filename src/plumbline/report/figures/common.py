@@ -113,6 +113,7 @@ def bars(details, title, source='', caption=None, kernel=lambda record: record):
         'Application bandwidth, median; whiskers: quartiles of the samples. On the bar: bandwidth, and how many times as fast as the first (median '
         f'over the rounds, in which all ran in turn). Line: {drawing.LIMIT_NAME}. Each panel has its own scale. After {source}.'
     )
+
     def draw(group):
         groups = sorted(grouped(measured(group), lambda r: (r['level'] or '', r['threads'])), key=lambda item: item[0])
         panels = [(f"{level or 'level unknown'}, {threads_text(threads)}", kernels, limit_of(members)) for (level, threads), members in groups

@@ -44,6 +44,7 @@ def latency(details):
         'Median time of a dependent load. Base pages: TLB misses included. Huge pages: mostly not, unless a virtual '
         'machine splits them (see the check tlb).'
     )
+
     def draw(group):
         rows: dict[str, dict[str, str]] = {}
         for row in (row for detail in group for row in detail.get('metrics') or [] if row['metric'] == 'latency'):

@@ -41,6 +41,7 @@ def variants(details, title):
         'bandwidth, and how many times as fast as the first (median over the rounds, in which all ran in turn). Line: '
         f'{drawing.LIMIT_NAME}. Each panel has its own scale. After anderson1997, section 3.3.3 and table 7.'
     )
+
     def draw(group):
         panels = sorted((panel for detail in group for panel in _panels(detail)), key=lambda panel: panel[0])
         return drawing.bars(panels) if panels else None
