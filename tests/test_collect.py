@@ -17,7 +17,7 @@ from plumbline.errors import PlumblineError
 from plumbline.nodes import events, history
 from plumbline.report import outliers as terminal, sweep_page
 from plumbline.store import archive
-from plumbline.sweep import confirm, findings, lacking, node, outliers, results, state
+from plumbline.sweep import findings, lacking, node, outliers, remeasure, results, state
 
 PLAN = {'id': 's', 'nodes': {'n1': 'h'}, 'partition': 'made:cpu', 'command': [], 'access': [], 'pace': {}, 'checks': 1}
 
@@ -163,7 +163,7 @@ def test_nodes_that_lack_a_part_of_a_test_are_named_if_they_lack_it_again(tmp_pa
     monkeypatch.setattr(results, 'ARCHIVE', tmp_path / 'archive')
     monkeypatch.setattr(events, 'FOLDER', tmp_path / 'nodes')
     work = swept(tmp_path / 's', without)
-    second = confirm.prepare(work)
+    second = remeasure.prepare(work)
     assert (second and set(second.nodes)) == (None if len(without) == 3 else {*without, *(f'n{number}' for number in range(1, 7))})
     if again is not None:
         shutil.rmtree(second.folder)

@@ -21,7 +21,7 @@ from plumbline.errors import PlumblineError
 from plumbline.nodes import events, history
 from plumbline.references.choice import Choice
 from plumbline.store import archive
-from plumbline.sweep import allowance, confirm, driver, findings, node as job, outliers, plan, proposals, ranking, scatter, second, slurm, state
+from plumbline.sweep import allowance, confirm, driver, findings, node as job, outliers, plan, proposals, ranking, remeasure, scatter, slurm, state
 from plumbline.sweep.lacking import Lack
 from plumbline.sweep.selection import Limits, Selection, chosen
 from plumbline.sweep.slurm import Node, Reservation, satisfies
@@ -324,7 +324,7 @@ def sweep_of(tmp_path, frame, name='s1', **plan_of):
 
 def look(work, frame):
     ranked = ranking.rank(frame)
-    odd = second.confirm(ranked.outliers(), ranked, frame.clear())
+    odd = confirm.confirm(ranked.outliers(), ranked, frame.clear())
     return outliers.Findings(work.name, work.nodes, frame, ranked, odd, {node: ["a cgroup's quota is 0.6 CPUs"] for node in odd['node']}, [{}])
 
 
@@ -645,7 +645,7 @@ def test_second_measurements_count_those_that_were_set_aside_as_well(tmp_path, m
     def spare():
         return allowance.Allowance(work, SimpleNamespace(), SimpleNamespace(minutes=1, patience=10), print).spare()
 
-    again = confirm.prepare(work)
+    again = remeasure.prepare(work)
     assert again.plan['spent'] == 4 * 360 and spare() == 60 - 24
     again.begin()
     again.record(again.nodes['n3'], state.OVER, state=state.MEASURED, spent={'7': 720.0})
@@ -653,11 +653,11 @@ def test_second_measurements_count_those_that_were_set_aside_as_well(tmp_path, m
     again.record(again.nodes['n1'], state.SUBMITTING, minutes=5)        # whoever drove it was interrupted
     assert spare() == 60 - 24 - 12 - 5
     again.record(again.nodes['n1'], state.OVER, state='cancelled')
-    again = confirm.prepare(work)
+    again = remeasure.prepare(work)
     assert again.plan['spent'] == 4 * 360 and again.nodes['n3'].seconds == 720       # its own it counts itself
     found = look(work, among(table(numbered(100, 100, 60, 100, 50, 100)), noise=0.001))
     work.plan['nodes'] |= {'n5': '', 'n6': ''}
-    again = confirm.prepare(work)
+    again = remeasure.prepare(work)
     assert set(again.nodes) >= {'n3', 'n5'} and again.plan['spent'] == 4 * 360 + 720 and spare() == 60 - 24 - 12
     again.begin()
     again.record(again.nodes['n3'], state.QUEUED, spent={'9': 360.0}, counts={'FAIL': 1})
@@ -669,7 +669,7 @@ def test_second_measurements_count_those_that_were_set_aside_as_well(tmp_path, m
 def test_jobs_of_a_second_measurement_count_as_long_as_they_run_and_end_where_it_is_set_aside(tmp_path, monkeypatch):
     work, found = sweep_of(tmp_path, SLOW, limits={'node_hours': 1.0})
     monkeypatch.setattr(outliers, 'look', lambda folder: found)
-    again = confirm.prepare(work)
+    again = remeasure.prepare(work)
     again.begin()
     again.record(again.nodes['n3'], state.QUEUED, job=7, minutes=15)
     for name, at in ((job.CLAIM, 1000), (job.ENDED, 1180)):
@@ -687,10 +687,10 @@ def test_jobs_of_a_second_measurement_count_as_long_as_they_run_and_end_where_it
     assert (spare(runs), spare({})) == (60 - 24 - 15, 60 - 24 - 3)
     again._journal.close()      # whoever drove it has ended
     cancelled = []
-    monkeypatch.setattr(confirm, 'Slurm', lambda access: SimpleNamespace(jobs=lambda prefix: runs, cancel=cancelled.append))
+    monkeypatch.setattr(remeasure, 'Slurm', lambda access: SimpleNamespace(jobs=lambda prefix: runs, cancel=cancelled.append))
     found = look(work, among(table(numbered(100, 100, 60, 100, 50, 100)), noise=0.001))
     work.plan['nodes'] |= {'n5': '', 'n6': ''}
-    new = confirm.prepare(work)
+    new = remeasure.prepare(work)
     before = state.load(work.folder / 'again.1').nodes['n3']
     assert cancelled == [[7]] and (before.phase, before.state, before.spent) == (state.OVER, 'cancelled', {'7': 180.0})
     # That job may still be ending when the new one's are looked for by their names.

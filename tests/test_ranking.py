@@ -22,7 +22,7 @@ from plumbline.errors import PlumblineError
 from plumbline.model import contention, records, subsystems, uncertainty
 from plumbline.report import deviations, outliers as text, sweep_page
 from plumbline.rfm import capacity as caches
-from plumbline.sweep import causes, lacking, locality, outliers, peers, ranking, results, scatter, second, state
+from plumbline.sweep import causes, confirm, lacking, locality, outliers, peers, ranking, results, scatter, state
 from plumbline.system import topology_file
 from virtual import cluster_in
 
@@ -111,7 +111,7 @@ def test_a_second_measurement_in_another_state_says_nothing():
 
     def second_time(latency, others=()):
         again = of_state(table({'n4': 59, 'n1': 100, 'n2': 101}), [latency, 110, 110], others)
-        return second.confirm(first.outliers().filter(name='flops'), first, again).select('again', 'confirmed').row(0)
+        return confirm.confirm(first.outliers().filter(name='flops'), first, again).select('again', 'confirmed').row(0)
     assert second_time(112) == (59, True)
     assert second_time(17) == (None, None)
     assert second_time(17, [('n4', 110, 100.0)]) == (100, False)
@@ -139,7 +139,7 @@ def test_a_node_alone_in_its_state_is_compared_by_what_earlier_sweeps_know_of_it
 
     def again(value, latency):
         frame = of_state(table({'n4': value, 'n1': 100, 'n2': 101}), [latency, 110, 110])
-        return second.confirm(slow.outliers().filter(name='flops'), slow, frame, kept(8)).select('again', 'confirmed').row(0)
+        return confirm.confirm(slow.outliers().filter(name='flops'), slow, frame, kept(8)).select('again', 'confirmed').row(0)
     assert again(31, 17) == (31, True) and again(50, 17) == (50, False)
     assert again(60, 110) == (pytest.approx(30, rel=0.02), True) and again(100, 110) == (pytest.approx(50, rel=0.02), False)
     assert again(60, 300) == (None, None)       # of that state nothing is known
@@ -238,7 +238,7 @@ def test_ratios_that_a_slow_node_keeps_do_not_dilute_its_rates():
     slow, again = (fleet.sweep(0.05, node=2, part=5) for _ in range(2))
     found = ranking.rank(slow)
     assert set(found.scores['check']) == {f'{part}, {subsystems.kind(metric)}' for part, metric, _ in simulation.PARTS + simulation.RATIOS}
-    confirmed = second.confirm(found.scores.filter(node='n3'), found, again).filter(pl.col('check').cast(pl.String).str.starts_with('memory, all'))
+    confirmed = confirm.confirm(found.scores.filter(node='n3'), found, again).filter(pl.col('check').cast(pl.String).str.starts_with('memory, all'))
     rates, ratios = confirmed.sort('check').to_dicts()
     assert (rates['check'], rates['odd'], ratios['odd']) == ('memory, all threads, rates and times', True, False)
     assert [rates['value'], rates['again'], ratios['value'], ratios['again']] == pytest.approx([0.95, 0.95, 1, 1], abs=0.01)
@@ -297,7 +297,7 @@ def test_a_node_is_held_against_itself():
     assert ranking.rank(slow, earlier, before.with_columns(members=pl.lit(9))).newly.is_empty()
     # It counts only when confirmed.
     for again, confirmed in ((fleet.sweep(0.06, node=2, part=2), True), (fleet.sweep(), False), (slow.clear(), None)):
-        rows = second.confirm(found.suspects(), found, again)
+        rows = confirm.confirm(found.suspects(), found, again)
         assert rows['confirmed'].to_list() == [confirmed]
         assert outliers.Findings('made', {}, slow, found, rows, {}, []).named == (['n3'] if confirmed else [])
 
@@ -469,7 +469,7 @@ def test_nodes_with_another_working_set_of_a_cache_are_no_peers():
     assert set(alike.outliers()['node']) == {'n5'} and alike.unlike == []
     assert found.outliers().is_empty() and found.unlike == ['n5'] and found.lacking.is_empty()
     assert 'not ranked in metrics of caches, with another working set than their peers: n5' in list(text.remarks(findings(sizes(2**18))))
-    again = second.confirm(alike.outliers().filter(name='flops'), alike, sizes(2**18))
+    again = confirm.confirm(alike.outliers().filter(name='flops'), alike, sizes(2**18))
     assert again.select('again', 'confirmed').row(0) == (None, None)
 
 
@@ -511,7 +511,7 @@ def test_a_thousand_nodes():
     ({'n3': 60}, None), (numbered(100, 100), None)])                 # nobody to compare with; not measured again
 def test_a_second_measurement_confirms(again, confirmed):
     first = ranking.rank(among(table(numbered(100, 100, 60, 100))))
-    rows = second.confirm(first.outliers().filter(pl.col('name') == 'flops'), first, table(again))
+    rows = confirm.confirm(first.outliers().filter(pl.col('name') == 'flops'), first, table(again))
     assert rows.select('node', 'confirmed').rows() == [('n3', confirmed)]
 
 
@@ -520,7 +520,7 @@ def test_a_subsystem_is_confirmed_by_its_metrics(loss, confirmed):
     generator = np.random.default_rng(5)
     first = ranking.rank(drawn(generator, 4, 0.02, {'L2': 0.3}))
     again = drawn(generator, 4, 0.02, {'L2': loss})
-    rows = second.confirm(first.outliers(), first, again).filter(pl.col('name') == 'score')
+    rows = confirm.confirm(first.outliers(), first, again).filter(pl.col('name') == 'score')
     assert rows.select('node', 'check', 'confirmed').rows() == [('n1', 'L2, rates and times', confirmed)]
     assert rows['again'][0] == pytest.approx(1 - loss, rel=0.05)
 
@@ -616,7 +616,7 @@ def test_programs_tell_what_time_they_lost(programs):
 def findings(frame, **more):
     nodes = {name: state.Node(name, 'h', phase=state.OVER, state='measured') for name in frame['node'].unique()}
     ranked = ranking.rank(frame)
-    odd = second.confirm(ranked.outliers(), ranked, frame.clear())
+    odd = confirm.confirm(ranked.outliers(), ranked, frame.clear())
     causes = {node: ['a <cause>'] for node in odd['node']}
     return outliers.Findings('made', nodes | more, frame, ranked, odd, causes, [{}])
 

@@ -62,7 +62,7 @@ def sweep(
     nothing measured; 3 a node's own report ends with 3, or a node could not be ranked in a whole subsystem, where three and more were measured.
     Nodes that the sweep's own limits skip (--node-hours, --scavenge) are named, and are not missing.'''
     from plumbline.sweep import node as job, outliers, plan as plans, proposals, results, state
-    from plumbline.sweep.confirm import prepare
+    from plumbline.sweep.remeasure import prepare
     from plumbline.sweep.selection import Limits, Selection
     from plumbline.sweep.slurm import Slurm
     given = {'at_once': at_once, 'time_limit': time_limit, 'pause': pause, 'poll': poll, 'patience': patience, 'wait': wait}

@@ -4,7 +4,7 @@ import functools
 import math
 import time
 
-from plumbline.sweep.confirm import measured_again
+from plumbline.sweep.remeasure import measured_again
 from plumbline.sweep.slurm import folded, when
 from plumbline.sweep.state import QUEUED, SKIPPED, SUBMITTING, WAITING
 

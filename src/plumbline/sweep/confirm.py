@@ -1,68 +1,79 @@
-'''The second measurement: outliers, and nodes that lack a test or a part of one, are named when they are so again, beside nodes that were in order.
+'''What a second measurement says of the outliers of a sweep: a pure function of both, as the ranking is.'''
 
-It is a sweep of its own, ``again`` in the folder of the first, with the programs of the first.
-'''
+import json
 
-from plumbline.sweep import node as job, outliers, state
-from plumbline.sweep.slurm import Slurm
+import polars as pl
 
-#: Of each kind of node so many that were in order are measured again, as far as there are: some may be disturbed, and what
-#: the others have drifted by must be known as well as the outlier.
-PEERS = 6
-
-#: Pattern of the names of second measurements that were set aside (:func:`state.set_aside`).
-ASIDE = f'{outliers.AGAIN}.*'
+from plumbline.model import states
+from plumbline.model.uncertainty import MAD_TO_SIGMA, mad_freedom
+from plumbline.sweep.peers import METRIC, Before
+from plumbline.sweep.ranking import AS_FAR, CERTAIN, CONFIRMED
 
 
-def measured_again(folder, which=f'{outliers.AGAIN}*'):
-    '''The second measurements of a sweep, those included that were set aside, as :class:`state.Sweep`.
+def confirm(found, ranking, again, before=None):
+    '''What a second measurement says of the outliers.
 
-    :arg folder: of the first; :arg which: pattern of their names.
+    Nodes that were in order are measured again with them, and tell how far the machine, or whatever it shares, has
+    drifted between the two, and how evenly: with ``r = log(second / first)`` of each of these n::
+
+        deviation = (log(second) - median(r) - log(median)) / max(scale, scatter)
+        scatter^2 = (freedom scale^2 + f MAD(r)^2) / (freedom + f),   f of n values
+
+    with median, scale and freedom of the first measurement: the MAD of a handful is now and then several times what they scatter by.
+    It confirms from :data:`AS_FAR` of the first one's deviation on, :data:`CONFIRMED` at least and :data:`CERTAIN` at most.  The second
+    score of a subsystem is the first and the weighted mean of what its metrics have changed by.
+
+    :arg found: rows of :meth:`Ranking.outliers`.
+    :arg ranking: the first measurement.
+    :arg again: the second one, a frame of these nodes and of nodes that were in order.
+    :arg before: what was measured in states of the hosts in earlier sweeps (:class:`peers.Before`); None: not known.
+    :returns: ``found`` with the columns ``again`` (the second value; null if there is none), ``again_bad`` (its
+        deviation, positive on the bad side) and ``confirmed`` (null if it was not measured again, or if no node that
+        was in order was).
     '''
-    return [state.load(file.parent) for file in folder.glob(f'{which}/sweep.json')]
+    # Not by kind: of a few nodes it may be written differently.
+    metric = [column for column in METRIC if column != 'kind']
+    first = ranking.rows.select(*metric, 'node', 'working_set', 'kind', first='state')
+    alike = again.drop('kind').join(first, on=[*metric, 'node', 'working_set'], nulls_equal=True)      # with another set it is another metric
+    alike = _in_its_state(alike, before or Before())
+    second = alike.filter(pl.col('value').is_finite() & (pl.col('value') > 0)).select(*metric, 'node', again='value')
+    second = pl.concat([second, _second_scores(ranking, second, metric)], how='vertical_relaxed')
+    ratio = pl.col('ratio')
+    peers = (ranking.of_all(lambda table: table.join(second.lazy(), on=[*metric, 'node'])).join(found, on=[*metric, 'node'], how='anti')
+             .with_columns(ratio=(pl.col('again') / pl.col('value')).log()))
+    drift = peers.group_by(metric).agg(drift=ratio.median(), known=mad_freedom(1) * pl.len(),
+                                       uneven=MAD_TO_SIGMA * (ratio - ratio.median()).abs().median())
+    far = -pl.col('better') * ((pl.col('again') / pl.col('median')).log() - pl.col('drift'))
+    first, own = pl.col('freedom'), pl.col('known')
+    scatter = ((first * pl.col('scale')**2 + own * pl.col('uneven')**2) / (first + own)).sqrt()
+    return (found.join(second, on=[*metric, 'node'], how='left').join(drift, on=metric, how='left')
+            .with_columns(again_bad=far / pl.max_horizontal('scale', scatter))
+            .with_columns(confirmed=pl.col('again_bad') >= (AS_FAR * pl.col('bad')).clip(CONFIRMED, CERTAIN))
+            .drop('drift', 'uneven', 'known').sort('bad', descending=True))
 
 
-def _limits(work):
-    '''What a second measurement is limited by, and what was spent before it.'''
-    before = [work, *measured_again(work.folder, ASIDE)]
-    return {'limits': work.plan.get('limits', {}), 'spent': sum(one.seconds for one in before)}
+def _in_its_state(rows, before):
+    '''Each value as it is in the state of its first measurement: if it met that again, or if earlier sweeps know what the metric is in either.
 
-
-def _end(again):
-    '''Take the jobs of a second measurement out of the queue.
-
-    :raises PlumblineError: if Slurm does not answer.
+    Another one confirms nothing, and clears nobody.
     '''
-    left = again.within(state.QUEUED, state.SUBMITTING)
-    if left:
-        slurm = Slurm(again.plan['access'])
-        if live := [number for number, found in slurm.jobs(again.prefix).items() if not found.is_over]:
-            slurm.cancel(live)
-        again.begin()
-        for node in left:
-            again.record(node, state.OVER, state='cancelled', reason='there are more outliers since', **again.times(node, node.minutes))
+    if rows['first'].is_null().all():
+        return rows
+    found = []
+    for row in rows.to_dicts():
+        first, met = json.loads(row['first'] or '{}'), states.of_row(row)
+        one = next((one for one in met if states.same(first, one['state'])), met[0])
+        there = before.ratio(row, first, one['state'])
+        if there:
+            found.append({**one, 'value': one['value'] * there, 'state': None})
+    return pl.DataFrame(found, schema=rows.schema, strict=False)
 
 
-def prepare(work):
-    '''The second sweep, as far as it has come; :obj:`None` if no node is an outlier or lacks something.
-
-    :arg work: :class:`state.Sweep`, over.
-    '''
-    found, folder = outliers.look(work.folder), work.folder / outliers.AGAIN
-    suspects = list(dict.fromkeys([*found.odd['node'], *found.lacking]))
-    if not suspects:
-        return None
-    if folder.exists():
-        again = state.load(folder) if (folder / 'sweep.json').exists() else None
-        if again and set(suspects) <= again.nodes.keys():
-            again.plan |= _limits(work)
-            return again
-        if again:
-            _end(again)
-        state.set_aside(folder)     # there are more of them since
-    names = [*suspects, *outliers.peers_in_order(found.ranked, suspects, PEERS)]
-    number = len(list(work.folder.glob(ASIDE))) or ''        # jobs of those may still be ending
-    plan = {**work.plan, **_limits(work), 'id': f'{work.name}-again{number}', 'nodes': {name: work.plan['nodes'][name] for name in names}}
-    again = state.create(folder, plan, job.script(plan['id'], folder, plan['partition'], plan['command']))
-    (folder / 'builds').symlink_to(work.folder / 'builds')
-    return again
+def _second_scores(ranking, second, metric):
+    weight = pl.col('usual')**-2
+    change = (pl.col('better') * (pl.col('again') / pl.col('value')).log())
+    part = [column for column in metric if column not in ('check', 'name')] + ['check', 'node']
+    moved = (ranking.rows.join(second, on=[*metric, 'node']).drop('check').rename({'score': 'check'})
+             .with_columns(weight=pl.min_horizontal(weight, weight.median().over(part)))
+             .group_by(part).agg(moved=(pl.col('weight') * change).sum() / pl.col('weight').sum()))
+    return ranking.scores.join(moved, on=part).select(*metric, 'node', again=pl.col('value') * pl.col('moved').exp())

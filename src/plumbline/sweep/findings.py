@@ -7,7 +7,7 @@ import polars as pl
 from plumbline.model import quantity, verdict
 from plumbline.model.parameters import as_words
 from plumbline.nodes import events, history
-from plumbline.sweep import confirm, outliers, ranking
+from plumbline.sweep import outliers, ranking, remeasure
 from plumbline.sweep.state import OVER
 
 #: Rows of evidence that are kept of a node, and metrics of each of its subsystems.
@@ -83,7 +83,7 @@ def record(work, found=None):
     before = {event['node']: event.get('evidence') for event in mine if event['event'] in (events.FOUND, events.CLEARED)}
     named = found.named if found else []
     ranked = set(found.ranked.rows['node'].unique()) if found else set()
-    sweeps = [work, *confirm.measured_again(work.folder)]
+    sweeps = [work, *remeasure.measured_again(work.folder)]
     new: list[dict] = []
     told: dict[str, list[str]] = {node: [] for node in named}
     for node in work.nodes.values():
@@ -120,7 +120,7 @@ def record(work, found=None):
 def changed_since(evidence_of_node, frame, node):
     '''What became of the metrics by which a node was an outlier, when it was measured again later, alone perhaps.
 
-    One is still off as a second measurement would confirm it (:func:`plumbline.sweep.second.confirm`), against the median of the peers of then.
+    One is still off as a second measurement would confirm it (:func:`plumbline.sweep.confirm.confirm`), against the median of the peers of then.
 
     :arg evidence_of_node: of :func:`evidence`.
     :arg frame: of :func:`plumbline.sweep.results.frame`.

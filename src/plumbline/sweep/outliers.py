@@ -9,7 +9,7 @@ import polars as pl
 
 from plumbline.analysis.lines import as_words
 from plumbline.model.safe_text import shown
-from plumbline.sweep import causes, lacking, locality, ranking, results, scatter, second, state
+from plumbline.sweep import causes, confirm, lacking, locality, ranking, results, scatter, state
 from plumbline.sweep.slurm import folded
 
 #: Folder of the second measurement, below that of the sweep: a sweep of its own.
@@ -29,7 +29,7 @@ class Findings:
     :attr nodes: node -> :class:`state.Node`.
     :attr frame: what was measured (:func:`results.frame`).
     :attr ranked: :class:`ranking.Ranking` of it.
-    :attr odd: scores and rows of the outliers, the worst first; with ``again`` and ``confirmed`` (:func:`second.confirm`; null
+    :attr odd: scores and rows of the outliers, the worst first; with ``again`` and ``confirmed`` (:func:`confirm.confirm`; null
         where nothing was measured again); ``since``: not against its peers, but against what the node itself was (:func:`ranking.newly`).
     :attr causes: node -> texts: what took the time of the outliers, and why else they are slow, as far as they know.
     :attr places: dictionaries node -> place, of the nodes that were measured: racks, switches.
@@ -172,7 +172,7 @@ def look(folder, racks=None, switches=None):
     odd = pl.concat([ranked.outliers(), ranked.suspects()], how='diagonal_relaxed')
     again = sweep.folder / AGAIN
     measured_again = results.frame(again) if (again / 'sweep.json').exists() else frame.clear()
-    odd = second.confirm(odd, ranked, measured_again, in_states)
+    odd = confirm.confirm(odd, ranked, measured_again, in_states)
     measured = {node.name for node in sweep.nodes.values() if node.measured}
     where = [{node: place for node, place in each.items() if node in measured}
              for each in placed(sweep.nodes, racks or sweep.plan.get('racks'), switches)]

@@ -3,7 +3,7 @@
 The logarithm of a value is what all nodes have, what this node has in each sweep (``between``: nodes differ for good), and what this sweep
 adds (``within``).  Of either a share (``together``) is the same for all metrics of a subsystem of a node; metrics scatter unlike, by a
 factor with a logarithm of 0.3.  One node has lost a share of one subsystem, another one each time: of its rates, for beside these are as
-many ratios and more, as of triads, which a slow node keeps.  Outliers are measured again as sweeps do (:mod:`plumbline.sweep.confirm`), with other
+many ratios and more, as of triads, which a slow node keeps.  Outliers are measured again as sweeps do (:mod:`plumbline.sweep.remeasure`), with other
 noise and the same nodes.  Where now and then a value is off by much more, noise is Student's t.
 '''
 
@@ -14,7 +14,7 @@ import polars as pl
 
 from plumbline.bench.verdicts.table import grid, share
 from plumbline.model import registry, subsystems
-from plumbline.sweep import confirm, outliers, ranking, results, second
+from plumbline.sweep import confirm, outliers, ranking, remeasure, results
 
 #: Subsystem, metric, class of noise of the metrics on paper.
 PARTS = ((registry.CORE, 'flops', 'cache'), (registry.L1, 'flops', 'cache'), (registry.L2, 'bandwidth', 'cache'),
@@ -126,8 +126,8 @@ def _named(fleet, earlier, lost):
     if odd.is_empty():
         return set(), first
     suspects = odd['node'].unique().to_list()
-    nodes = [*suspects, *outliers.peers_in_order(first, suspects, confirm.PEERS)]
-    again = second.confirm(odd, first, fleet.sweep(**lost).filter(pl.col('node').is_in(nodes)))
+    nodes = [*suspects, *outliers.peers_in_order(first, suspects, remeasure.PEERS)]
+    again = confirm.confirm(odd, first, fleet.sweep(**lost).filter(pl.col('node').is_in(nodes)))
     return set(again.filter(pl.col('confirmed').fill_null(~pl.col('since')))['node']), first
 
 
