@@ -53,6 +53,7 @@ def of(frame, check, run=0):
     return frame.filter(check=check, run=run).to_dicts()
 
 
+@pytest.mark.slow
 def test_metrics_of_a_true_report(rows):
     plain, nt = rows.filter(display_name='Good %level=memory').to_dicts()
     assert plain['check'] == 'Good' and plain['test'].startswith('Good_')

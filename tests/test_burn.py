@@ -388,6 +388,7 @@ def test_wrong_results_of_a_burn_whose_node_went_down_count_in_the_next_run(prog
     assert of(text.encode()) is None        # its metric burn_errors FAILs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('option, told', [
     ('burn.resume=/nowhere', 'No such file or directory; give burn.jsonl of the burn, or its folder'),
     (f'burn.resume={CHECK}', 'no record')])

@@ -180,6 +180,7 @@ DIFFERENCES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('what', DIFFERENCES)
 def test_a_difference_of_each_kind_is_named_with_its_severity(what, good, tmp_path):
     changed, commands, services, severity, text = DIFFERENCES[what]

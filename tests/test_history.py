@@ -88,6 +88,7 @@ def test_what_the_last_session_no_longer_has_was_an_incident():
     assert found.begin == 27 and found.chance < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('size', [30, 60, 120])
 @pytest.mark.parametrize('end, found', [([-0.3], 0), ([-0.5], 0), ([-0.15] * 2, 0), ([-0.3] * 2, 0), ([-0.3] * 3, 1), ([-0.06] * 5, 1)])
 def test_one_or_two_odd_sessions_are_no_loss_however_long_all_was_well_before(size, end, found):
@@ -465,6 +466,7 @@ def test_what_cannot_be_told(tmp_path, options, said):
 # --- the page -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_page_names_what_changed_with_a_step_and_says_nothing_of_two_sessions(tmp_path):
     fill(tmp_path, STEP[:2])
     assert 'no subsystem has a course yet: none of its metrics is in 5 sessions' in run(tmp_path, '--output', tmp_path / 'history.html').output

@@ -52,6 +52,7 @@ def nights(tmp_path):
     return made
 
 
+@pytest.mark.slow
 def test_a_test_that_is_gone_is_no_pass_until_its_references_go_too(nights):
     assert nights.night(TRIAD, PINGPONG)[0] == 0
     sixth = archive.sessions(nights.folder / 'archive')[5].stem
@@ -67,6 +68,7 @@ def test_a_test_that_is_gone_is_no_pass_until_its_references_go_too(nights):
     assert nights.night(TRIAD)[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('command', [COMMAND.replace(' -r', " -n '^Triad' -r"), COMMAND.replace('daily', 'node'), COMMAND.replace(' -r', ' -p gnu$ -r'), ''])
 def test_another_selection_lacks_nothing(nights, command):
     assert nights.night(TRIAD, command=command)[0] == 0
@@ -91,6 +93,7 @@ def test_on_another_processor_nothing_is_missed(nights):
     assert nights.night(TRIAD, machine={**MACHINE, 'cpu_model': 'Another CPU'})[0] == 0
 
 
+@pytest.mark.slow
 def test_references_that_are_gone_are_no_pass(nights):
     last, judged = nights.night(TRIAD, PINGPONG), archive.sessions(nights.folder / 'archive')[-1].stem
     (nights.folder / 'made.yaml').rename(nights.folder / 'aside')

@@ -25,16 +25,19 @@ def on_a_full_disk(request):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('given', [('path', 'checks'), ('report', '--help')])
 def test_a_full_disk_is_one_line(on_a_full_disk, given):
     assert on_a_full_disk(*given) == (2, NO_ROOM)
 
 
+@pytest.mark.slow
 def test_on_a_full_disk_a_pass_is_none(on_a_full_disk, tmp_path):
     run = write_report(tmp_path / 'run.json', [case(plumbline=result(metric()))])
     assert on_a_full_disk('report', run, '--archive', tmp_path / 'archive', '--destination', tmp_path / 'page') == (2, NO_ROOM)
 
 
+@pytest.mark.slow
 def test_an_error_is_told_where_the_output_has_no_room(on_a_full_disk, tmp_path):
     status, said = on_a_full_disk('report', tmp_path / 'none.json')
     assert status == 2 and 'none.json' in said and said.startswith('plumbline: ') and said.count('\n') == 1

@@ -46,6 +46,7 @@ def tracked(*patterns):
     return [path for path in map(rfm.REPOSITORY.joinpath, filter(None, done.stdout.split('\0'))) if path.is_file()]
 
 
+@pytest.mark.slow
 def test_spaces_and_indentation_of_c_are_those_of_clang_format(tmp_path):
     sources = tracked('src/*.[ch]')
     assert len(sources) > 200 and not list(c_layout.changes(sources)), 'python tests/c_layout.py $(git ls-files "src/*.[ch]")'
