@@ -26,7 +26,7 @@ from plumbline.analysis import diagnosis, lines, subsystems
 from plumbline.analysis.session import Session
 from plumbline.bench import sweeps, verdicts
 from plumbline.bench.common import Figure
-from plumbline.bench.verdicts import exchanged, faults, rungs, session, table
+from plumbline.bench.verdicts import exchanged, faults, rungs, session, simulation, table
 from plumbline.bench.verdicts.faults import FAULTS, Launch, NotHere
 from plumbline.errors import PlumblineError
 from plumbline.model import records, registry
@@ -487,7 +487,7 @@ def test_sessions_are_held_against_references_from_others_of_them(measured):
 @pytest.mark.parametrize('size, rulings', [(2**19, {'UNSTABLE', 'FAIL'}), (2**18, {'NO REFERENCE'})])
 def test_references_of_another_working_set_of_a_cache_judge_nothing(measured, size, rulings):
     place, sessions = measured
-    references = exchanged._references(place, [one.name for one in sessions(*range(5), size=2**19)])
+    references = exchanged.references_of(place, [one.name for one in sessions(*range(5), size=2**19)])
     slow, = sessions(5, factor=0.5, size=size)
     assert set(exchanged.Again(place.rows(slow)).judged(references)['verdict']) <= rulings
 
@@ -502,7 +502,7 @@ def test_the_next_session_stands_for_a_second_run(measured):
     place, sessions = measured
     quiet = [*sessions(*range(11)), *sessions(11, struck=0.5)]
     struck = exchanged.Again(place.rows(quiet[-1]))
-    references = exchanged._references(place, [one.name for one in quiet[:5]])
+    references = exchanged.references_of(place, [one.name for one in quiet[:5]])
     once, other = struck.judged(references), exchanged.Again(place.rows(quiet[6]))
     assert once['verdict'].to_list().count('FAIL') == 1 and Session(once).exit_status() == 1
     assert '50 % less than the reference' in once.filter(name='bandwidth.v2')['reason'].item()
@@ -536,7 +536,7 @@ def test_sessions_that_make_no_references_are_refused(measured, monkeypatch):
     place, sessions = measured
     of_quiet, _, _ = exchanged.count(place, [*sessions(*range(5)), *sessions(5, factor=0.5)], [], 5, 12, np.random.default_rng(1))
     assert 0 < len(of_quiet) < 12 and {codes.total() for codes in of_quiet} == {1}      # the one that is left out
-    monkeypatch.setattr(exchanged, '_references', lambda place, names: None)
+    monkeypatch.setattr(exchanged, 'references_of', lambda place, names: None)
     assert list(exchanged.lines(place, sessions(*range(10)), [], 3)) == ['References from 5 of them: none of 3 draws was of good state.']
 
 
@@ -555,3 +555,38 @@ def test_what_each_rung_sees_is_judged_by_its_tests_alone(measured, monkeypatch)
     assert table == [['``node``', '0 of 2', 'memory hog on the last core (0), memory hog on the last core (0)', '0: 3', 'would see 20 %'],
                      ['``screen``', '1 of 2', 'memory hog on the last core (0)', '0: 2, 1: 1', 'would see 30 %']]
     assert rungs.lines(place, quiet, []) == rungs.lines(place, [], faulty) == []
+
+
+# --- on paper --------------------------------------------------------------------------------------------------------
+
+def test_what_is_lost_on_paper_is_lost_in_both_runs():
+    machine = simulation.Machine(np.random.default_rng(1), simulation.Noise(0.0), metrics=2)
+    rates = machine.rates_of('latency')
+    assert [machine.metrics[number] for number in rates] == [('latency', 'latency', 0), ('latency', 'latency', 1)]
+    for frame in machine.session((rates, 0.25)):
+        values = frame.filter(pl.col('value') != 1.0)
+        assert values['name'].to_list() == ['latency.0', 'latency.1'] and values['value'].to_list() == pytest.approx([1.25] * 2)
+    first, second = machine.session(), machine.session()
+    assert first[0]['session'][0] == first[1]['session'][0] < second[0]['session'][0]
+
+
+def test_noise_on_paper_is_as_large_as_asked_and_as_much_in_common():
+    machine = simulation.Machine(np.random.default_rng(1), simulation.Noise(0.02, 0.5), metrics=4)
+    logs = np.log([machine.session()[0]['value'].to_numpy() for _ in range(400)]) / machine.unlike.ravel()
+    assert logs.std() == pytest.approx(0.02, rel=0.05)
+    assert np.corrcoef(logs.T)[0, 1] == pytest.approx(0.5, abs=0.1) and np.corrcoef(logs.T)[0, 4] == pytest.approx(0, abs=0.1)
+
+
+@pytest.mark.slow
+def test_on_paper_it_sees_what_it_says_that_it_sees():
+    found, again = (simulation.run(simulation.Noise(0.01), 5, draws=1, sessions=5) for _ in range(2))
+    assert found == again and found.codes == {0: 5} and len(found.metric) == len(found.part) == 5
+    assert all(0.02 < loss < 0.25 for loss, _ in (*found.metric, *found.part)) and sum(did for _, did in (*found.metric, *found.part)) >= 9
+    assert simulation.run(simulation.Noise(0.01), 5, draws=1, sessions=1, seed=2).metric != found.metric[:1]
+
+
+@pytest.mark.slow
+def test_the_table_of_the_simulation_is_told():
+    done = simulation.lines((0.01,), (0.5,), (5,), draws=1, sessions=1, metrics=8)
+    assert done[0] == 'Simulated: 168 metrics of 8 subsystems.' and re.fullmatch(
+        r'1 % +50 % +5 +0: 1 +\d+\.\d % +[01] of 1 \(.*\) +\d+\.\d % +[01] of 1 \(.*\)', done[5])

@@ -6,6 +6,7 @@ import shutil
 import time
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -241,6 +242,27 @@ def test_the_job_says_why_it_could_not_and_the_driver_meets_it_again(measured, m
     assert 'run.json: the run report is not JSON' in capsys.readouterr().err
     with pytest.raises(results.PlumblineError, match='the run report is not JSON'):
         collect()
+
+
+def test_the_errors_of_nodes_are_by_what_the_processes_of_all_differ_by(measured, tmp_path):
+    '''The intervals say 5.9 %, as of any three processes; one node's processes do differ, and one measured once.'''
+    spreads = {f'n{number}': 0.003 for number in range(1, 12)} | {'n12': 0.1, 'n13': None}
+    state.create(tmp_path / 't', PLAN | {'id': 't', 'nodes': dict.fromkeys(spreads, 'h')}, 'job')
+    work = state.load(tmp_path / 't')
+    work.begin()
+    for name, spread in spreads.items():
+        folder = tmp_path / 't' / name
+        (folder / 'claim').mkdir(parents=True)
+        (folder / node.CPUS).write_text('4\n')
+        processes = {'processes': [{'process': number, 'n': 1, 'record': 0} for number in range(3)]} if spread else {}
+        its = made_report.metric(value=100.0, spread=spread or 0.0, interval=[100 * np.exp(-0.059), 100 * np.exp(0.059)], **processes)
+        made_report.write_report(folder / node.REPORT, [made_report.case('Triad', made_report.result(its), job_nodelist=[name])],
+                                 uuid=f'{name}345678-0')
+        told, _ = results.collect(work, work.nodes[name])
+        work.record(work.nodes[name], state.OVER, state=state.MEASURED, **told)
+    found = dict(results.frame(work.folder).select(pl.col('node').cast(pl.String), 'error').rows())
+    assert found.pop('n13') == pytest.approx(0.059 / 1.96)
+    assert found.pop('n12') > 0.02 and all(0.001 < error < 0.01 for error in found.values()) and len(found) == 11
 
 
 def test_repetitions_of_a_test_are_one_value_of_a_node(measured, tmp_path):

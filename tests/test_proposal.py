@@ -143,10 +143,23 @@ def test_five_equal_sessions(tmp_path):
     bound = math.ceil(1000 * (1 - math.exp(-stats.t.isf(0.05, 3) * deviation))) / 1000
     assert leaves(found) == {WHERE + 'bandwidth.plain': [1000.0, -bound, None, 'MB/s']} and bound == 0.127
     _, origin = found.written[PLAIN]
-    assert origin == {'compiler': 'gcc 12.2.0', 'n': 50, 'deviation': 0.0574, 'freedom': 3.0, 'sees': 0.22, 'measured': [1000.0] * 5}
+    assert origin == {'compiler': 'gcc 12.2.0', 'n': 50, 'deviation': 0.0574, 'freedom': 3.0, 'sees': 0.27, 'measured': [1000.0] * 5}
     assert found.accepted == {'sessions': names, 'false_alarms': 0.05, 'metrics': 1, 'machine': {
         'processors': ['Made-up CPU'], 'kernel': '6.1.0', 'governor': None, 'microcode': None, 'huge_pages': 'madvise'}}
     assert not (tmp_path / 'made.yaml').exists() and found.in_sample and not any(found.failing.values())
+
+
+@pytest.mark.parametrize('spreads, usual', [((0.01,) * 5, 0.01), ((0.01, 0.01, 0.01, 0.01, 0.04), 0.02), ((0.0,) * 5, 0.0001)])
+def test_what_processes_differ_by_is_recorded_and_known_where_it_is_judged(tmp_path, spreads, usual):
+    '''The root of the mean square: (4 x 1 + 16) / 5 = 4.'''
+    processes = [{'process': number, 'n': 3, 'record': 0} for number in range(3)]
+    sessions(tmp_path, spreads, lambda spread: [triad(metric(spread=spread, processes=processes))])
+    found = propose(tmp_path)
+    assert found.written[PLAIN][1]['spread'] == usual
+    proposal.accept(found)
+    path = references.write_merged(tmp_path, 'made', 'Triad', tmp_path)
+    known, = references.of_keys(references.load(path), 'Triad', ['made:cpu', 'gnu', 'one'])['bandwidth.plain'].references
+    assert known.expected['spread'] == usual
 
 
 def test_the_machine_is_that_of_a_test_that_tells_of_it(tmp_path):
@@ -450,7 +463,7 @@ def test_propose_says_what_would_change_and_accept_writes_it(tmp_path):
     out = command(tmp_path, 'propose', 'made')
     assert (tmp_path / 'made.yaml').read_text() == OLD
     for line in (f"sessions used (5): {', '.join(names)}", 'references: 1 new, 1 changed, 0 unchanged, 1 vanishing',
-                 f'  changed: {WHERE}bandwidth.plain: 1100 -> 1000 MB/s (-9.1 %), sees 28 %', f'  vanishing: {WHERE}bandwidth.gone: 500',
+                 f'  changed: {WHERE}bandwidth.plain: 1100 -> 1000 MB/s (-9.1 %), sees 33 %', f'  vanishing: {WHERE}bandwidth.gone: 500',
                  'of these 5 sessions 0 have a metric out of bounds, 0.25 expected (in sample: too few to leave each out of its own references)',
                  'nothing is written; plumbline references accept, with the same options, writes it'):
         assert line in out.splitlines(), out

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import re
 import types
 from types import SimpleNamespace
@@ -66,22 +67,32 @@ def test_what_the_file_predicts_reaches_the_metric(known):
     assert known['bandwidth.old'].references == [Reference((1600.0, -0.1, None))]
 
 
-def _judged(value, width=0.01, expected=True, metric='bandwidth', lower=-0.1, upper=None, again=None):
+def _judged(value, width=0.01, expected=EXPECTED, metric='bandwidth', lower=-0.1, upper=None, again=None):
     processes = [Process(number, 3, None) for number in range(3)]
     samples = np.repeat(value * np.array([1 - width, 1.0, 1 + width]), 3)
     case = evaluation.Case(metrics.Metric(metric, 'plain', samples), processes=processes, reference_from='made.yaml',
-                           reference=Reference((1000.0, lower, upper), expected=EXPECTED if expected else None))
+                           reference=Reference((1000.0, lower, upper), expected=expected))
     return evaluation.judged(case, again=again)
 
 
 def test_the_value_decides_where_a_reference_predicts():
     # An interval that straddles the bound of 900 says nothing more: the bound knows what processes scatter by.
     assert _judged(905.0).verdict == 'PASS'
-    assert _judged(905.0, expected=False).verdict == 'UNSTABLE'
+    assert _judged(905.0, expected=None).verdict == 'UNSTABLE'
     found = _judged(850.0)
     assert found.verdict == 'FAIL' and found.reason == '850 is below 900 MB/s, 15 % less than the reference'
     found = _judged(850.0, width=0.2)
     assert found.verdict == 'UNSTABLE' and 'holds the reference' in found.reason
+
+
+def test_where_processes_are_known_to_agree_a_small_loss_is_one():
+    '''Nobody knows of three processes whether they differ by 1 or 5 % but those who have seen them differ by 1 %.'''
+    known, lower = EXPECTED | {'deviation': 0.005}, -0.03
+    unknown = _judged(955.0, lower=lower, expected=known)
+    assert unknown.verdict == 'UNSTABLE' and unknown.reason == '955 is below 970 MB/s, but its interval 900.9 .. 1012 holds the reference'
+    assert _judged(955.0, lower=lower, expected=known | {'spread': 0.01}).verdict == 'FAIL'
+    assert _judged(955.0, lower=lower, width=0.1, expected=known | {'spread': 0.01}).verdict == 'UNSTABLE'      # these do not agree
+    assert _judged(1000.0, lower=lower, expected=known | {'spread': 0.01}).sees < 0.05 < _judged(1000.0, lower=lower, expected=known).sees
 
 
 @pytest.mark.parametrize('first, second, ruling, told', [
@@ -141,11 +152,13 @@ def test_the_bounds_of_one_run():
     assert (value, upper) == (1000.0, None) and lower == pytest.approx(np.exp(-0.02 * far) - 1) and -0.14 < lower < -0.13
     assert bounds.of_one_run([1.5, None, 0.1, 'us'], 'latency', {'deviation': 0.02, 'freedom': 9.5})[2] > 0.13
     assert bounds.of_one_run((1.0, -0.02, 0.3), 'of_limit', {'deviation': 1e-4, 'freedom': 1e6}) == [1.0, -0.02, 0.3]      # improbable beyond all numbers
-    # From 1000 to the bound of 900, and 1.955 times 2 % further, for two runs must see it.
+    # From 1000 to the bound of 900, and 2.236 times 2 % further, for two runs must see it: Student's t of 9.5, each with 97.47 %.
     summary = uncertainty.Summary(1000.0, 9, 0.0, (999.0, 1001.0))
-    assert verdict.seen_of_expected(summary, (1000.0, -0.1, None), 0.02) == pytest.approx(1 - 0.9 * np.exp(-0.0391))
-    assert verdict.seen_of_expected(summary, (1000.0, None, 0.1), 0.02, rises=True) == pytest.approx(1.1 * np.exp(0.0391) - 1)
-    assert verdict.seen_of_expected(summary, (1000.0, None, 0.1), 0.02) is None
+    expected, further = {'deviation': 0.02, 'freedom': 9.5}, stats.t.ppf(math.sqrt(0.95), 9.5) * 0.02
+    assert further == pytest.approx(0.0447, abs=5e-5)
+    assert verdict.seen_of_expected(summary, (1000.0, -0.1, None), expected) == pytest.approx(1 - 0.9 * np.exp(-further), rel=1e-3)
+    assert verdict.seen_of_expected(summary, (1000.0, None, 0.1), expected, rises=True) == pytest.approx(1.1 * np.exp(further) - 1, rel=1e-3)
+    assert verdict.seen_of_expected(summary, (1000.0, None, 0.1), expected) is None
 
 
 @pytest.mark.parametrize('metric, value, ruling', [('of_limit', 1.05, 'PASS'), ('of_limit', 2.4, 'FAIL'), ('of_parts', 1.3, 'PASS')])

@@ -123,6 +123,31 @@ def test_processes_by_hand():
     assert low < 1 and high > 5
 
 
+def test_the_error_by_what_processes_differ_by_is_that_of_the_interval():
+    # Deviation 0.1 of three; with a prior of 3 degrees and 0.05: (3 x 0.0025 + 2 x 0.01) / 5, Student's t of 5: 2.5706
+    half = 2.5706 * math.sqrt((0.0075 + 0.02) / 5 / 3)
+    found = uncertainty.error_between([0.1, 0.1], [3, 3], (3, 0.05))
+    assert found == pytest.approx([half / 1.96] * 2, rel=1e-4)
+    assert found[0] == pytest.approx(uncertainty.error(uncertainty.process_interval(np.exp([0.1, 0, -0.1]), (3, 0.05))[1]))
+    # Of five the three in the middle count.
+    assert uncertainty.error_between([0.0], [5], (3, 0.05)) == pytest.approx([2.5706 * math.sqrt(0.0075 / 5 / 3) / 1.96], rel=1e-4)
+
+
+def test_many_runs_tell_what_processes_differ_by():
+    assert uncertainty.noise_of_processes([('memory', 0.001, 3)] * 3) == {'memory': uncertainty.PRIORS[registry.ABSOLUTE]}      # three do not
+    chance = np.random.default_rng(1)
+    runs = [('memory', uncertainty.spread_between(np.exp(0.01 * chance.standard_normal(3)).tolist()), 3) for _ in range(200)]
+    (freedom, deviation), = uncertainty.noise_of_processes(runs).values()
+    assert freedom > 3 and deviation == pytest.approx(0.01, rel=0.15)
+
+
+@pytest.mark.parametrize('usual, half', [(None, 2.5706 * math.sqrt(0.0075 / 5 / 3)), (0.01, 2.5706 * math.sqrt(0.0003 / 5 / 3))])
+def test_what_earlier_sessions_say_of_processes_goes_before_what_is_known_of_any(usual, half):
+    found = uncertainty.summary([2.0, 2.0, 2.0], [1, 1, 1], registry.ABSOLUTE, usual)
+    assert found.interval == pytest.approx((2 * math.exp(-half), 2 * math.exp(half)), rel=1e-4)
+    assert uncertainty.summary([2.0], None, registry.ABSOLUTE, usual) == uncertainty.summary([2.0], None, registry.ABSOLUTE)     # nobody knows of one
+
+
 @pytest.mark.parametrize('processes', [3, 6])
 @pytest.mark.parametrize('noise, least', [(0.02, 0.98), (0.03, 0.94), (0.06, 0.88)])
 def test_coverage_of_processes(processes, noise, least):

@@ -186,8 +186,8 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
                                              min=0)] = 20,
           folder: Annotated[Path | None, typer.Option(help='of `verdicts`, `sweeps`: for all of it; what is there is not run again (default: '
                                                            'of this name, in the reports)')] = None,
-          simulate: Annotated[bool, typer.Option('--simulate', help='of `sweeps`: the ranking alone, with the noise of bare metal')] = False,
-          seed: Annotated[int, typer.Option(help='of --simulate: other nodes and noise', min=0)] = 1,
+          simulate: Annotated[bool, typer.Option('--simulate', help='of `verdicts`, `sweeps`: judging alone, with the noise of bare metal')] = False,
+          seed: Annotated[int, typer.Option(help='of --simulate: other sessions, nodes and noise', min=0)] = 1,
           tails: Annotated[float | None, typer.Option(help="of --simulate: noise is Student's t of so many degrees of freedom", min=2.1)] = None):
     '''The figures Plumbline holds itself to: kernels against other programs' and their own limits, timing, overhead.
 
@@ -198,11 +198,15 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
     from plumbline.bench import verdicts
     from plumbline.store import archive
     of_verdicts = folder or REPORTS / 'verdicts'
+    if simulate and kernels in (['verdicts'], ['sweeps']):
+        from plumbline.bench.sweeps import simulation as of_sweeps
+        from plumbline.bench.verdicts import simulation as of_sessions
+        return print(*{'verdicts': of_sessions, 'sweeps': of_sweeps}[kernels[0]].lines(seed=seed, tails=tails), sep='\n')
     if kernels == ['verdicts']:
         raise typer.Exit(verdicts.run(of_verdicts, null, faults, only or (), apart=60 * apart, draws=draws))
     if kernels == ['sweeps']:
         from plumbline.bench import sweeps
-        return sweeps.simulated(seed, tails) if simulate else sweeps.run(folder or REPORTS / 'bench-sweeps', null, faults, only or ())
+        return sweeps.run(folder or REPORTS / 'bench-sweeps', null, faults, only or ())
     unknown = sorted(set(kernels or ()) - set(figures.FIGURES))
     if unknown:
         raise PlumblineError(f"{unknown[0]}: no such kernel; there are {', '.join(figures.FIGURES)}; and `verdicts` or `sweeps`, alone")

@@ -381,7 +381,7 @@ def compare(before, after):
     keys = dict.fromkeys(key for session in (*old, new) for key in session if key in new or _is_usual(key, old))
     found = {key: _change([session[key] for session in old if key in session], new.get(key), key[3]) for key in keys}
     pairs = {key: one for key, one in found.items() if isinstance(one, _Pair)}
-    judged, parts = judge(list(pairs.values()), len(old) == 1)
+    judged, parts = judge(sides.by_each_other(pairs.values()), len(old) == 1)
     found |= zip(pairs, judged)
     kinds = grouping.by_key(((key[3] or '', _part(new[key])), change.kind) for key, change in found.items()
                             if change and change.before is not None and change.after is not None)

@@ -1,6 +1,7 @@
 '''The sides of a comparison: sessions, loaded and laid beside each other, metric by metric, and what of machine and software differs.'''
 
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -129,6 +130,12 @@ def in_one_state(before, after):
         if any(alike):
             return list(filter(None, alike)), row
     return [], after
+
+
+def by_each_other(pairs):
+    '''Pairs of rows before and after with the intervals of all by what processes differ by there (:func:`repetitions.by_each_other`).'''
+    rows = iter(repetitions.by_each_other([row for pair in pairs for row in (*pair.before, pair.after)]))
+    return [replace(pair, before=[next(rows) for _ in pair.before], after=next(rows)) for pair in pairs]
 
 
 def _told(sessions, tests):

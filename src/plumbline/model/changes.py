@@ -254,7 +254,7 @@ def sees(size: int, prior: Prior, rate: float) -> float | None:
     height = _height(size, rate)
     score = -special.stdtrit(prior[0], special.ndtr(-height))
     best = float(np.min(np.sqrt(1 / splits + 1 / (size - splits))))
-    return float(-np.expm1(-(score + prediction.NINETY_FIVE) * prior[1] * best))
+    return float(-np.expm1(-(score - special.stdtrit(prior[0], prediction.MISSED)) * prior[1] * best))
 
 
 @functools.cache

@@ -42,8 +42,8 @@ LEAST_DEVIATION = 1e-4
 #: Less than this is nothing that anybody would act on, even where it is certain; what would see only more than that sees nothing.
 LEAST_LOSS, MOST_LOSS = 0.02, 0.9
 
-#: 95 % of a normal distribution are below; and the larger of two values in 95 % of cases.
-NINETY_FIVE, OF_BOTH = 1.645, 1.955
+#: What is seen with a probability of 95 % is missed with this one; and so is one of two, where each is missed with the second.
+MISSED, OF_BOTH_MISSED = 0.05, 0.0253
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,13 @@ class Prediction:
             return float(2 * special.stdtr(self.freedom, -abs(far)))
         return float(special.stdtr(self.freedom, better * far))
 
-    def sees(self, rate: float, rises: bool = False, sure: float = NINETY_FIVE) -> float:
+    def sees(self, rate: float, rises: bool = False, missed: float = MISSED) -> float:
         '''The smallest loss that is told from nothing with a probability of 95 %, at this rate of false alarms.
 
-        :arg sure: :data:`OF_BOTH` where two sessions must tell it.
+        :arg missed: :data:`OF_BOTH_MISSED` where two sessions must tell it.
         :returns: a fraction of the value: 0.3 is a fall (or a rise) by 30 %.
         '''
-        far = self.distance(rate) + sure * self.deviation
+        far = self.distance(rate) + self.distance(missed)
         return float(np.expm1(far) if rises else -np.expm1(-far))
 
 

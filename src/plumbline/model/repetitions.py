@@ -1,11 +1,12 @@
-'''Repetitions of a test in one session (``--repeat``, ``--reruns``), as one.'''
+'''Rows of the archive beside each other: repetitions of a test in one session (``--repeat``, ``--reruns``) as one, and intervals by each other.'''
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from plumbline.model import states, verdict
+from plumbline.model import registry, states, uncertainty, verdict
 
 #: Of the archive.
 Row = dict[str, Any]
@@ -15,6 +16,20 @@ def interval(row: Row) -> tuple[float, float]:
     '''(low, high) of a row's value; without an interval the value twice.'''
     low, high = (row['value'] if row[end] is None else row[end] for end in ('interval_low', 'interval_high'))
     return low, high
+
+
+def by_each_other(rows: Sequence[Row]) -> list[Row]:
+    '''The same with the intervals of what several processes measured by what the processes of all these rows differ by.'''
+    counts = [len(json.loads(row['processes'] or '[]')) if row['value'] and row['value'] > 0 else 0 for row in rows]
+    noise = [registry.of_row(row)[1] for row in rows]
+    priors = uncertainty.noise_of_processes((of, row['spread'], count) for row, of, count in zip(rows, noise, counts) if count > 1)
+    return [_within(row, float(uncertainty.error_between(row['spread'], count, priors[of]))) if count > 1 else row
+            for row, of, count in zip(rows, noise, counts)]
+
+
+def _within(row: Row, error: float) -> Row:
+    low, high = row['value'] * np.exp([-uncertainty.HALF_WIDTH * error, uncertainty.HALF_WIDTH * error])
+    return {**row, 'interval_low': float(low), 'interval_high': float(high)}
 
 
 def one(rows: list[Row]) -> Row:

@@ -287,6 +287,7 @@ def of_row(row: dict) -> list[dict]:
     :returns: list of rows with ``state`` a dictionary, ``{}`` where nothing is known of it.
     '''
     further = [{**row, **{key: one[key] for key in ('state', 'value', 'n', 'spread')}, 'states': None,
+                'processes': json.dumps(one['processes']) if one.get('processes') else None,
                 'interval_low': one['interval'][0], 'interval_high': one['interval'][1]}
                for one in _read(row.get('states') or '[]')]
     return [{**row, 'state': _read(row.get('state') or '{}') or {}}, *({**one, 'state': one['state'] or {}} for one in further)]

@@ -213,7 +213,7 @@ def judged(parts: Mapping[Key, Sequence[Member]]) -> dict[Key, Judgement]:
 
 def _judgement(score: Score, ruling: str, expected: prediction.Prediction, rate: float) -> Judgement:
     far = max(expected.distance(rate), np.log1p(prediction.LEAST_LOSS))
-    return Judgement(score, ruling, float(-np.expm1(-far - prediction.NINETY_FIVE * expected.deviation)), float(np.expm1(-far)))
+    return Judgement(score, ruling, float(-np.expm1(-far - expected.distance(prediction.MISSED))), float(np.expm1(-far)))
 
 
 def _lost(scores: Sequence[Score]) -> list[bool]:

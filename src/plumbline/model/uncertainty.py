@@ -4,19 +4,25 @@ Samples of a shared machine are skewed, have outliers and drift, so nothing here
 '''
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from plumbline.model import registry
+from plumbline.model.grouping import by_key
+from plumbline.model.prediction import Prior, learnt
 
 #: IQR x this is the standard deviation if the samples are normal: 1 / (2 x 0.67449).
 IQR_TO_SIGMA = 0.7413
 
 #: The median absolute deviation x this is, too: 1 / 0.67449.
 MAD_TO_SIGMA = 1.4826
+
+#: Of so many processes one is trimmed from either end.
+_TRIMMED = 5
 
 #: The half width of an interval of 95 % is so many standard errors.
 HALF_WIDTH = 1.96
@@ -177,29 +183,53 @@ def process_interval(values: ArrayLike, prior: tuple[float, float] = PRIORS[regi
     :arg prior: (d0, s0), s0 relative to the value.
     :returns: (value, (low, high)).
     '''
-    from scipy import special
     values = np.sort(np.asarray(values, dtype=float))
     logarithmic = bool((values > 0).all())
     scaled = np.log(values) if logarithmic else values
-    trimmed = scaled.size // 5
+    trimmed = scaled.size // _TRIMMED
     kept = scaled[trimmed:scaled.size - trimmed]
-    middle, known = float(np.mean(kept)), kept.size - 1
+    middle = float(np.mean(kept))
     squares = float(np.sum((np.clip(scaled, kept[0], kept[-1]) - np.mean(np.clip(scaled, kept[0], kept[-1])))**2))
-    freedom, deviation = prior[0], prior[1] * (1 if logarithmic else abs(middle))
-    variance = (freedom * deviation**2 + squares) / (freedom + known)
-    half = special.stdtrit(freedom + known, 0.975) * np.sqrt(variance / kept.size)
+    half = _half_width(squares, kept.size, (prior[0], prior[1] * (1 if logarithmic else abs(middle))))
     ends = np.array([middle, middle - half, middle + half])
     value, low, high = (np.exp(ends) if logarithmic else ends).tolist()
     return float(values[0]) if values[0] == values[-1] else value, (low, high)
 
 
-def summary(x: ArrayLike, processes: Sequence[int] | None = None, noise: str = registry.RATIO) -> Summary:
+def _half_width(squares: Any, count: Any, prior: tuple[Any, Any]) -> Any:
+    from scipy import special
+    freedom, deviation = prior
+    known = freedom + count - 1
+    return special.stdtrit(known, 0.975) * np.sqrt((freedom * deviation**2 + squares) / known / count)
+
+
+def noise_of_processes(known: Iterable[tuple[str, float, int]]) -> dict[str, Prior]:
+    '''What is known of the noise between processes of each class (:func:`registry.noise_class`), from the runs of many metrics or on many nodes;
+    of few what :data:`PRIORS` has.
+
+    :arg known: (class, :func:`spread_between`, processes) of each run of several processes.
+    '''
+    of_class = by_key((noise, (spread**2, count - 1)) for noise, spread, count in known)
+    return {noise: learnt(its, PRIORS[registry.kind_of(noise)]) for noise, its in of_class.items()}
+
+
+def error_between(spread: ArrayLike, processes: ArrayLike, prior: tuple[ArrayLike, ArrayLike]) -> np.ndarray:
+    '''Relative standard errors of values by what their processes differ by, as :func:`process_interval` would have them with another prior.
+
+    :arg spread: of each :func:`spread_between`; :arg processes: how many it had, at least two.
+    '''
+    kept = np.asarray(processes) - 2 * (np.asarray(processes) // _TRIMMED)
+    return _half_width((kept - 1) * np.square(spread), kept, (np.asarray(prior[0]), np.asarray(prior[1]))) / HALF_WIDTH
+
+
+def summary(x: ArrayLike, processes: Sequence[int] | None = None, noise: str = registry.RATIO, usual: float | None = None) -> Summary:
     '''Value, number, spread and interval of samples in the order of measuring.
 
     A single number says nothing of its own noise, which is not none: it has the interval of what is known of such numbers anyway.
 
     :arg processes: how many of the samples each process took; :obj:`None`: one took all.
     :arg noise: class of noise, a key of :data:`PRIORS`.
+    :arg usual: what processes differ by (:func:`spread_between`), where earlier sessions tell; that takes the place of what is known of the class.
     :returns: :class:`Summary`; without samples value, spread and interval are NaN.
     '''
     x = np.asarray(x, dtype=float)
@@ -207,7 +237,8 @@ def summary(x: ArrayLike, processes: Sequence[int] | None = None, noise: str = r
     if np.isfinite(x).all() and (several is not None or (x.size == 1 and noise != registry.COUNT)):
         parts = [x] if several is None else np.split(x, np.cumsum(several)[:-1])
         medians = [np.median(part) for part in parts]
-        value, interval = process_interval(medians, PRIORS[noise])
+        freedom, deviation = PRIORS[noise]
+        value, interval = process_interval(medians, (freedom, deviation if usual is None or several is None else usual))
         return Summary(value, int(x.size), spread_between(medians), interval)
     value = float(np.median(x)) if x.size else float('nan')
     return Summary(value, int(x.size), spread(x), median_interval(x))

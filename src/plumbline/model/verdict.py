@@ -4,9 +4,9 @@ The interval of the median decides, not the median: a value 1 % below its bound 
 '''
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from plumbline.model.prediction import MOST_LOSS, NINETY_FIVE, OF_BOTH
+from plumbline.model.prediction import MOST_LOSS, OF_BOTH_MISSED, Prediction
 from plumbline.model.quantity import number, percent
 from plumbline.model.uncertainty import HALF_WIDTH, Summary
 
@@ -18,6 +18,9 @@ FAIL = 'FAIL'
 
 #: From the best to the worst: a group of metrics has the worst verdict among them.
 SEVERITY = (PASS, KNOWN_ISSUE, NO_REFERENCE, UNSTABLE, FAIL)
+
+#: 95 % of a normal distribution are below.
+_NINETY_FIVE = 1.645
 
 #: Above this robust relative spread of its samples, a metric of a single process that is as near to its bound is not judged a PASS.
 MAX_SPREAD = 0.25
@@ -113,17 +116,18 @@ def judge_expected(summary: Summary, reference: Sequence, unit: str = '1') -> tu
     return FAIL, f"{number(summary.value)} is {outside}{suffix}, {percent(abs(change), 0)} {'less' if change < 0 else 'more'} than the reference"
 
 
-def seen_of_expected(summary: Summary, reference: Sequence, deviation: float, rises: bool = False) -> float | None:
+def seen_of_expected(summary: Summary, reference: Sequence, expected: Mapping, rises: bool = False) -> float | None:
     '''The smallest loss since the reference that two runs would both find with a probability of 95 %: a fraction of the reference, or
     :obj:`None` as of :func:`seen_loss`.
 
-    :arg deviation: relative standard deviation of a new session's value; that of this session, where it is larger.
+    :arg expected: ``deviation`` and ``freedom`` of a new session's value (:class:`Prediction`); that of this session, where it is larger.
     '''
     bound = bounds(reference)[1 if rises else 0]
     low, high = summary.interval
     if not (low > 0 and 0 < bound < math.inf and reference[0] > 0):
         return None
-    distance = abs(math.log(bound / reference[0])) + OF_BOTH * max(deviation, math.log(high / low) / 2 / HALF_WIDTH)
+    deviation = max(expected['deviation'], math.log(high / low) / 2 / HALF_WIDTH)
+    distance = abs(math.log(bound / reference[0])) + Prediction(reference[0], deviation, expected['freedom']).distance(OF_BOTH_MISSED)
     return _loss(distance, rises)
 
 
@@ -145,7 +149,7 @@ def seen_loss(summary: Summary, reference: Sequence, rises: bool = False) -> flo
     if not (low > 0 and 0 < bound < math.inf):
         return None
     half = math.log(high / low) / 2
-    distance = math.log(bound / summary.value if rises else summary.value / bound) + half * (1 + NINETY_FIVE / HALF_WIDTH)
+    distance = math.log(bound / summary.value if rises else summary.value / bound) + half * (1 + _NINETY_FIVE / HALF_WIDTH)
     return _loss(distance, rises)
 
 

@@ -3,7 +3,7 @@
 import math
 
 from plumbline.model import registry, tlb, verdict
-from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS, OF_BOTH, Prediction
+from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS, OF_BOTH_MISSED, Prediction
 from plumbline.model.quantity import percent
 from plumbline.model.subsystems import METRICS_RATE, SUSPECTS_RATE
 
@@ -108,7 +108,7 @@ def _rounded_up(share):
 def sees(metric, expected, rate):
     '''The smallest loss that is seen with a probability of 95 %: a share of the value, by which a time rises and a rate falls.'''
     rate, rises = _of_one_side(metric, rate), registry.better(metric) == registry.LESS
-    seen, (fall, rise) = expected.sees(rate, rises, OF_BOTH), _least(metric, expected.middle, expected.middle)
+    seen, (fall, rise) = expected.sees(rate, rises, OF_BOTH_MISSED), _least(metric, expected.middle, expected.middle)
     if rises:
         return math.expm1(math.log1p(seen) + max(0.0, math.log1p(rise) - expected.distance(rate)))
     if seen == 1:       # as far as a number can say: nothing would be seen
@@ -118,6 +118,6 @@ def sees(metric, expected, rate):
 
 def too_wide(metric, expected, rate):
     '''Why a metric gets no reference, or :obj:`None`.  That a time grows tenfold is a loss of 90 % as well.'''
-    if expected.sees(_of_one_side(metric, rate), sure=OF_BOTH) <= MOST_LOSS:
+    if expected.sees(_of_one_side(metric, rate), missed=OF_BOTH_MISSED) <= MOST_LOSS:
         return None
     return f'only a loss of more than {percent(MOST_LOSS, 0)} would be seen: a session is known to {percent(expected.deviation, 0)}'

@@ -9,6 +9,7 @@ import polars as pl
 
 from plumbline.errors import PlumblineError
 from plumbline.model import contention, good_state, registry, states
+from plumbline.model.prediction import LEAST_DEVIATION
 from plumbline.model.quantity import percent
 from plumbline.nodes import events
 from plumbline.references import recording
@@ -41,6 +42,12 @@ class Candidate:
     def teams(self) -> list[int]:
         '''Of a test of all threads their numbers, which nodes may differ by.'''
         return sorted({contention.team(row['contention']) for row in self.rows if row['threads'] == 'all'} - {0})
+
+    @property
+    def spread(self) -> float | None:
+        '''What processes of one run differ by, by all of them; None where each run was one.'''
+        found = [row['spread'] for row in self.rows if row['processes']]
+        return max(LEAST_DEVIATION, float(np.sqrt(np.mean(np.square(found))))) if found else None
 
     @property
     def unit(self) -> str | None:

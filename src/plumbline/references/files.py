@@ -289,7 +289,8 @@ def recorded(site, test):
 
     :returns: the keys of ``$index``, then metric -> list of dictionaries, that of the usual state first: ``reference``; ``state``,
         where there was more than one; ``simd_width`` of the code, ``threads`` and ``working_set``, where they are known; ``expected``
-        (``deviation``, ``freedom``, and ``measured``: session -> value), where the reference is a prediction from several sessions.
+        (``deviation``, ``freedom``, ``spread``, where processes told it, and ``measured``: session -> value), where the reference is a prediction
+        from several sessions.
     '''
     sessions = {when: entry['sessions'] for when, entry in site.get('$accepted', {}).items()}
 
@@ -308,7 +309,7 @@ def recorded(site, test):
 def _with_expectation(origin, sessions):
     found = {key: origin[key] for key in ('state', 'reference', 'simd_width', 'threads', 'working_set') if origin.get(key)}
     if 'deviation' in origin:
-        found['expected'] = {'deviation': origin['deviation'], 'freedom': origin['freedom'], 'measured': {
+        found['expected'] = {**{key: origin[key] for key in ('deviation', 'freedom', 'spread') if key in origin}, 'measured': {
             session: value for session, value in zip(sessions, origin['measured']) if value is not None}}
     return found
 

@@ -97,7 +97,7 @@ def _judged(row: dict, known: dict) -> dict:
     sees = None
     if ruling == verdict.PASS:
         rises = registry.better(known['metric']) == registry.LESS
-        sees = verdict.seen_of_expected(summary, leaf, known['expected']['deviation'], rises)
+        sees = verdict.seen_of_expected(summary, leaf, known['expected'], rises)
     if row['reference_from'] == BY_REFRAME or row['verdict'] == verdict.FAIL:
         reason = f"{row['reason']}; {reason}"
     if row['verdict'] == verdict.FAIL:

@@ -157,9 +157,10 @@ class _Reference:
         self.sees = bounds.sees(series.metric, self.expected, rate)
 
     def numbers(self, sessions):
-        measured, size = self.candidate.series.measured, self.candidate.rows[-1]['working_set']
+        measured, size, spread = self.candidate.series.measured, self.candidate.rows[-1]['working_set'], self.candidate.spread
         return {**({'working_set': size} if size else {}), 'n': sum(row['n'] for row in self.candidate.rows),
-                'deviation': _digits(self.expected.deviation, 3), 'freedom': _digits(self.expected.freedom, 3), 'sees': _digits(self.sees, 2),
+                'deviation': _digits(self.expected.deviation, 3), 'freedom': _digits(self.expected.freedom, 3),
+                **({} if spread is None else {'spread': _digits(spread, 3)}), 'sees': _digits(self.sees, 2),
                 'measured': [_digits(measured[session], 5) if session in measured else None for session in sessions]}
 
 

@@ -21,7 +21,7 @@ MOST_UNSTABLE = 0.1
 MOST_DISTURBED = 0.05
 
 _COLUMNS = ['session', 'started', 'system', 'partition', 'environ', 'hostname', 'test', 'check', 'display_name', 'parameters', 'run',
-            'result', 'fail_phase', 'metric', 'name', 'subject', 'subsystem', 'value', 'n', 'spread', 'interval_low', 'interval_high',
+            'result', 'fail_phase', 'metric', 'name', 'subject', 'subsystem', 'value', 'processes', 'n', 'spread', 'interval_low', 'interval_high',
             'reference', 'lower', 'upper', 'reference_from', 'limit', 'record', 'state', 'states', 'unit', 'foreign', 'verdict', 'reason', 'unjudged',
             'level', 'threads', 'working_set', 'detail']
 _CASE = ('partition', 'environ', 'test')

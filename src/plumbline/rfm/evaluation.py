@@ -75,7 +75,8 @@ class Case:
 
     def _summary(self, samples, processes):
         entry = registry.find(self.metric.metric)
-        found = uncertainty.summary(samples, [process.n for process in processes], entry.noise)
+        expected = (self.reference and self.reference.expected) or {}
+        found = uncertainty.summary(samples, [process.n for process in processes], entry.noise, expected.get('spread'))
         if entry.upper is None or not found.value <= entry.upper:
             return found
         low, high = found.interval
@@ -322,7 +323,7 @@ def judged(case, widths=MappingProxyType({}), again=None):
         ruling, reason = _confirmed(case, runs, again)
         if ruling == verdict.PASS and (lost := _narrower(case, widths)):
             ruling, reason = verdict.FAIL, lost
-        sees = verdict.seen_of_expected(found, reference, expected['deviation'], rises) if ruling in _SEES else None
+        sees = verdict.seen_of_expected(found, reference, expected, rises) if ruling in _SEES else None
         if sees is not None:        # nor does it see what one of its runs has lost
             sees = max([sees, *((run.value / reference[0] - 1) * (1 if rises else -1) for run in runs)])
     else:

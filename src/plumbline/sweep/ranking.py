@@ -240,7 +240,7 @@ def _judged(groups, rate, default, earlier):
     bad, freedom, scale = (rows[name].to_numpy() for name in ('bad', 'freedom', 'scale'))
     from scipy import special
     odd, good = ((side * bad * scale >= np.log1p(LEAST_LOSS)) & subsystems.holm(special.stdtr(freedom, -side * bad), rate) for side in (1, -1))
-    far = (prediction.OF_BOTH - special.stdtrit(freedom, rate / count)) * scale
+    far = -(special.stdtrit(freedom, prediction.OF_BOTH_MISSED) + special.stdtrit(freedom, rate / count)) * scale
     sees = np.where(rows['better'].to_numpy() == registry.LESS, np.expm1(far), -np.expm1(-far))
     return rows.with_columns(sees=sees, odd=odd, outlier_better=good)
 

@@ -12,7 +12,7 @@ Columns of :func:`frame` (:data:`COLUMNS`), one row per metric, test case and no
 ``value``      median of the samples, in ``unit`` (MB/s, Mflop/s, us, s, bytes, entries or 1)
 ``state``      core-to-core latency that the value was measured at, and ``states``, the metric at others (not of CPU time); of a metric of
                caches also ``working_set``, bytes: nodes with another one are no peers in it; all as in the archive
-``error``      relative standard error of the value, by its interval; null without one
+``error``      relative standard error of the value, by its interval, or by what the processes of all nodes differ by; null without one
 ``subsystem``  part of the machine, and ``noise``, the class of metrics that scatter alike (:mod:`plumbline.model.registry`)
 =============  =======================================================================================================
 
@@ -34,8 +34,7 @@ from plumbline.analysis.answers import some
 from plumbline.analysis.lines import NOT_MEASURED
 from plumbline.analysis.session import Session
 from plumbline.errors import PlumblineError
-from plumbline.model import grouping, processor, quantity, registry, repetitions, verdict
-from plumbline.model.uncertainty import HALF_WIDTH
+from plumbline.model import grouping, processor, quantity, registry, repetitions, uncertainty, verdict
 from plumbline.references import others
 from plumbline.settings import REPORTS
 from plumbline.store import archive
@@ -63,9 +62,12 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'state': pl.String, 'states': pl.String, 'working_set': pl.Int64}
 COLUMNS = pl.Schema(_COLUMNS)
 
+#: Until all nodes are read: what the processes of a run differ by, and how many they were.
+_KEPT = pl.Schema({**_COLUMNS, 'spread': pl.Float64, 'several': pl.UInt32})
+
 #: What is read for them, besides ``noise``, which the registry says, and ``error``; and what of it is one value of a metric on a node.
 _READ = [*(name for name in _COLUMNS if name not in ('check', 'noise', 'error')), 'display_name', 'interval_low', 'interval_high', 'n', 'spread',
-         'verdict']
+         'processes', 'verdict']
 _ONE = ['system', 'partition', 'environ', 'node', 'display_name', 'name']
 
 #: Files of the archive that are read at once: a node's has half a megabyte, most of it samples.
@@ -203,10 +205,21 @@ def frame(folder):
     named = pl.LazyFrame([(node.session, node.name, kind.get(node.name)) for node in nodes], orient='row',
                          schema=dict.fromkeys(('session', 'node', 'kind'), pl.String))
     try:
-        return pl.concat([_measured(files[first:first + _AT_ONCE], named) for first in range(0, len(files), _AT_ONCE)])
+        measured = pl.concat([_measured(files[first:first + _AT_ONCE], named) for first in range(0, len(files), _AT_ONCE)])
     except archive.DAMAGE as error:
         which = archive.readable(list(map(Path, files)), whole=True)[1]
         raise PlumblineError(which[0]) if which else archive.damaged(f'sweep {sweep.name}', error) from None
+    return _by_each_other(measured).select(COLUMNS.names())
+
+
+def _by_each_other(measured):
+    '''The same with the errors of what several processes measured by what those of all nodes differ by, and not by what processes do anywhere.'''
+    several = pl.col('several') > 1
+    noise, spread, count = measured.filter(several).select(pl.col('noise').cast(pl.String), 'spread', 'several')
+    priors = uncertainty.noise_of_processes(zip(noise, spread, count))
+    freedom, deviation = zip(*map(priors.__getitem__, noise)) if len(noise) else ((), ())
+    errors = uncertainty.error_between(spread.to_numpy(), count.to_numpy(), (freedom, deviation))
+    return pl.concat([measured.filter(~several), measured.filter(several).with_columns(error=errors)]) if len(noise) else measured
 
 
 def _measured(files, named):
@@ -219,14 +232,15 @@ def _measured(files, named):
     if repeated.any():      # or a node would be its own peer
         alike = grouping.by_key((tuple(row[name] for name in _ONE), row) for row in measured.filter(repeated).iter_rows(named=True))
         measured = pl.concat([measured.filter(~repeated), pl.DataFrame([repetitions.one(rows) for rows in alike.values()], measured.schema)])
-    measured = measured.with_columns(error=pl.when(low > 0).then((high / low).log() / 2 / HALF_WIDTH))
+    measured = measured.with_columns(error=pl.when(low > 0).then((high / low).log() / 2 / uncertainty.HALF_WIDTH),
+                                     several=pl.col('processes').str.count_matches('"process"', literal=True).fill_null(1))
     about = measured.select('metric', 'subsystem').unique()
     about = about.with_columns(noise=pl.Series([registry.of_row(row)[1] for row in about.iter_rows(named=True)], dtype=pl.String))
     # The share of time that a thread gets is the same wherever the host has its cores.
     placed = pl.when(pl.col('subsystem').ne_missing(registry.CPU_TIME))
     return (measured.join(about, on=about.columns[:2], nulls_equal=True, maintain_order='left')
             .with_columns(check=pl.col('display_name'), state=placed.then('state'), states=placed.then('states'))
-            .select(COLUMNS.names()).cast(COLUMNS))
+            .select(_KEPT.names()).cast(_KEPT))
 
 
 def main():

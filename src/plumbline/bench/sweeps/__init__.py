@@ -3,7 +3,6 @@
 import functools
 
 from plumbline.bench import verdicts
-from plumbline.bench.sweeps import simulation
 from plumbline.bench.sweeps.faults import FAULTS
 from plumbline.bench.sweeps.place import Place
 from plumbline.bench.sweeps.table import NULL, lines
@@ -11,7 +10,7 @@ from plumbline.bench.sweeps.table import NULL, lines
 #: Sweeps without a fault that come first: what they keep is what later ones know of the nodes, as it is on any machine after a while.
 FIRST = 5
 
-__all__ = ['FAULTS', 'Place', 'lines', 'plan', 'run', 'simulated']
+__all__ = ['FAULTS', 'Place', 'lines', 'plan', 'run']
 
 
 def plan(null, faults, names):
@@ -35,10 +34,4 @@ def run(folder, null, faults, only=(), tell=functools.partial(print, flush=True)
         with verdicts.terminated_as_interrupted(), verdicts.alone(place.folder), place:
             verdicts.run_all(place, order, FAULTS, tell)
     for line in lines(place):
-        tell(line)
-
-
-def simulated(seed, tails, tell=functools.partial(print, flush=True)):
-    '''The table of :mod:`plumbline.bench.sweeps.simulation`.'''
-    for line in simulation.lines(seed=seed, tails=tails):
         tell(line)

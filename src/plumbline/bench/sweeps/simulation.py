@@ -53,6 +53,19 @@ NODES, HISTORIES, LOSS = (4, 16, 64), (0, 10), 0.05
 FLEETS, SWEEPS = 2, 10
 
 
+def drawn(draw, together, shape, tails=None):
+    '''What metrics are off by, with a standard deviation of 1.
+
+    :arg together: share of the variance that the metrics of a subsystem have in common.
+    :arg shape: (subsystems, metrics, ...).
+    :arg tails: degrees of freedom of Student's t; None: it is normal.
+    '''
+    def one(shape):
+        return np.sqrt(1 - 2 / tails) * draw.standard_t(tails, shape) if tails else draw.standard_normal(shape)
+    common, own = one((shape[0], 1, *shape[2:])), one(shape)
+    return np.sqrt(together) * common + np.sqrt(1 - together) * own
+
+
 class Fleet:
     '''Nodes on paper.
 
@@ -73,12 +86,7 @@ class Fleet:
             for part, metric, noise_class in PARTS + RATIOS for number in range(metrics) for node in self.names], schema=results.COLUMNS)
 
     def _drawn(self, deviation, tails=None):
-        def drawn(shape):
-            return np.sqrt(1 - 2 / tails) * self._draw.standard_t(tails, shape) if tails else self._draw.standard_normal(shape)
-        parts, _, nodes = self._shape
-        together, apart = drawn((parts, 1, nodes)), drawn(self._shape)
-        share_of_all = self._noise.together
-        return deviation * self._unlike * (np.sqrt(share_of_all) * together + np.sqrt(1 - share_of_all) * apart)
+        return deviation * self._unlike * drawn(self._draw, self._noise.together, self._shape, tails)
 
     def sweep(self, loss=0.0, node=0, part=0):
         '''What a sweep measures (:func:`plumbline.sweep.results.frame`).

@@ -125,7 +125,7 @@ def _cases(row):
         yield evaluation.Case(metric, one['state'], processes=[Process(**each) for each in one.get('processes') or ()])
 
 
-def _references(place, names):
+def references_of(place, names):
     '''The references that these sessions make, as :meth:`Again.judged` takes them; None where one of them is refused.'''
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
@@ -162,7 +162,7 @@ def count(place, quiet, faulty, size, draws, chance):
     seen: list[float] = []
     for _ in range(draws):
         drawn = {quiet[number].name for number in chance.choice(len(quiet), size, replace=False)}
-        in_force = _references(place, drawn)
+        in_force = references_of(place, drawn)
         if in_force is None:
             continue
         of_quiet.append(Counter())
