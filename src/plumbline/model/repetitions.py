@@ -20,7 +20,7 @@ def interval(row: Row) -> tuple[float, float]:
 
 def by_each_other(rows: Sequence[Row]) -> list[Row]:
     '''The same with the intervals of what several processes measured by what the processes of all these rows differ by.'''
-    counts = [len(json.loads(row['processes'] or '[]')) if row['value'] and row['value'] > 0 else 0 for row in rows]
+    counts = [len(json.loads(row['processes'] or '[]')) if row['spread'] is not None and row['value'] and row['value'] > 0 else 0 for row in rows]
     noise = [registry.of_row(row)[1] for row in rows]
     priors = uncertainty.noise_of_processes((of, row['spread'], count) for row, of, count in zip(rows, noise, counts) if count > 1)
     return [_within(row, float(uncertainty.error_between(row['spread'], count, priors[of]))) if count > 1 else row

@@ -46,7 +46,7 @@ class Candidate:
     @property
     def spread(self) -> float | None:
         '''What processes of one run differ by, by all of them; None where each run was one.'''
-        found = [row['spread'] for row in self.rows if row['processes']]
+        found = [row['spread'] for row in self.rows if row['processes'] and row['spread'] is not None]
         return max(LEAST_DEVIATION, float(np.sqrt(np.mean(np.square(found))))) if found else None
 
     @property

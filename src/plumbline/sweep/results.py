@@ -214,7 +214,7 @@ def frame(folder):
 
 def _by_each_other(measured):
     '''The same with the errors of what several processes measured by what those of all nodes differ by, and not by what processes do anywhere.'''
-    several = pl.col('several') > 1
+    several = (pl.col('several') > 1) & pl.col('spread').is_finite().fill_null(False)
     noise, spread, count = measured.filter(several).select(pl.col('noise').cast(pl.String), 'spread', 'several')
     priors = uncertainty.noise_of_processes(zip(noise, spread, count))
     freedom, deviation = zip(*map(priors.__getitem__, noise)) if len(noise) else ((), ())
