@@ -514,6 +514,17 @@ def test_the_next_session_stands_for_a_second_run(measured):
     assert Session(twice).exit_status() == 1 and twice.filter(name='bandwidth.v2')['reason'].item().endswith('in both runs')
 
 
+def test_a_second_run_of_a_single_process_is_one(measured):
+    place, sessions = measured
+    quiet = [*sessions(*range(5)), *sessions(6, factor=0.7)]
+    references = exchanged.references_of(place, [one.name for one in quiet[:5]])
+    first = place.rows(quiet[-1])
+    both = first.with_columns(run=pl.lit(1, pl.Int64), samples=pl.concat_list('samples', 'samples'), n=2 * pl.col('n'), processes=pl.lit(json.dumps(
+        [{'process': number, 'n': 12, 'record': None} for number in range(2)])))
+    judged = exchanged.Again(pl.concat([first, both])).judged(references)
+    assert set(judged['verdict']) == {'FAIL'} and all(reason.endswith('in both runs') for reason in judged['reason'])
+
+
 def test_what_a_second_run_knows_of_the_first_is_measured():
     '''Of the variance of a made-up machine's runs 0.8 are their session's.'''
     def session_of(chance, case=('made', 'cpu', 'gnu', 't')):

@@ -53,7 +53,7 @@ class Again:
     def __init__(self, rows):
         self.rows = archive.final_rows(rows).to_dicts()
         twice = set(map(_case, rows.filter(pl.col('run') > 0).iter_rows(named=True)))
-        self.twice = dict.fromkeys(twice, 0)
+        self.twice = dict.fromkeys(twice, 1)        # where a run is one process
         for row in rows.filter(pl.col('run') == 0, pl.col('processes').is_not_null()).iter_rows(named=True):
             if _case(row) in twice:
                 self.twice[_case(row)] = max(self.twice[_case(row)], *(1 + one['process'] for one in json.loads(row['processes'])))
