@@ -17,7 +17,7 @@ from plumbline import references, report
 from plumbline.analysis import lines, subsystems
 from plumbline.model import metrics, prediction, uncertainty, verdict
 from plumbline.model.result import Process
-from plumbline.model.subsystems import RATES, SHARES, Member, scores
+from plumbline.model.subsystems import RATES, SHARES, Member, judged as of_scores, scores
 from plumbline.references import Reference, bounds
 from plumbline.report import page
 from plumbline.rfm import evaluation
@@ -227,6 +227,15 @@ def test_what_the_hypervisor_takes_is_not_this_machines(loss, key, share, status
             '8.0 % worse' in told) == (status == 3 and loss == 0.08)
     # Of a tenth of the time nobody knows what it would have been without: the measurement is not judged.
     assert report.Session(_session(0.0, took=[lost | {key: 10 * share}])).exit_status() == (3 if share > 0.1 else 0)
+
+
+@pytest.mark.parametrize('error, ruling', [(0.14, 'FAIL'), (0.5, 'UNSTABLE')])
+def test_noise_of_a_session_explains_no_loss_of_many_times_as_much(error, ruling):
+    '''Though sessions are far off now and then (Student's t of three degrees of freedom): a loss of 72 % is nine times what its processes scatter by.'''
+    def member(value, error=0.01):
+        return Member('x', value, prediction.Prediction(1.0, 0.05, 3.0), 1, dict.fromkeys('abcde', 1.0), error)
+    found = of_scores({'L1': [member(0.28, error)], **{str(number): [member(1.0)] for number in range(14)}})
+    assert found['L1'].verdict == ruling and found['0'].verdict == 'PASS' and (found['L1'].sees < 0.72) == (ruling == 'FAIL')
 
 
 def test_a_loss_that_nobody_would_act_on_is_no_fail():

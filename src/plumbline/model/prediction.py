@@ -42,6 +42,9 @@ LEAST_DEVIATION = 1e-4
 #: Less than this is nothing that anybody would act on, even where it is certain; what would see only more than that sees nothing.
 LEAST_LOSS, MOST_LOSS = 0.02, 0.9
 
+#: Student's t of so many degrees of freedom is normal.
+NORMAL = 1e6
+
 #: What is seen with a probability of 95 % is missed with this one; and so is one of two, where each is missed with the second.
 MISSED, OF_BOTH_MISSED = 0.05, 0.0253
 

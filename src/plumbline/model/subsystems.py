@@ -84,8 +84,9 @@ class Score:
     error: float = 0.0
 
     def in_noise(self) -> 'Score':
-        '''The score as this session's own noise allows: where it is larger than what sessions differ by, that noise decides.'''
-        expected = replace(self.expected, deviation=max(self.expected.deviation, self.error))
+        '''The score as if sessions differed by this one's own noise alone.  That has no tails: the interval of a few processes is as wide as it is
+        for being of a few.'''
+        expected = prediction.Prediction(1.0, max(self.error, prediction.LEAST_DEVIATION), prediction.NORMAL)
         return replace(self, expected=expected, chance=expected.chance(1 + self.change, registry.MORE))
 
 
@@ -208,12 +209,13 @@ def judged(parts: Mapping[Key, Sequence[Member]]) -> dict[Key, Judgement]:
     noisy = [score.in_noise() for score in found]
     rulings = [verdict.PASS if not lost else verdict.FAIL if certain else verdict.UNSTABLE for lost, certain in zip(_lost(found), _lost(noisy))]
     rate = SUBSYSTEMS_RATE / max(1, len(found))
-    return {name: _judgement(score, ruling, within.expected, rate) for name, score, within, ruling in zip(parts, found, noisy, rulings)}
+    return {name: _judgement(score, ruling, (score.expected, own.expected), rate) for name, score, own, ruling in zip(parts, found, noisy, rulings)}
 
 
-def _judgement(score: Score, ruling: str, expected: prediction.Prediction, rate: float) -> Judgement:
-    far = max(expected.distance(rate), np.log1p(prediction.LEAST_LOSS))
-    return Judgement(score, ruling, float(-np.expm1(-far - expected.distance(prediction.MISSED))), float(np.expm1(-far)))
+def _judgement(score: Score, ruling: str, expected: Sequence[prediction.Prediction], rate: float) -> Judgement:
+    far = max(np.log1p(prediction.LEAST_LOSS), *(one.distance(rate) for one in expected))
+    further = max(one.distance(prediction.MISSED) for one in expected)
+    return Judgement(score, ruling, float(-np.expm1(-far - further)), float(np.expm1(-far)))
 
 
 def _lost(scores: Sequence[Score]) -> list[bool]:

@@ -163,7 +163,8 @@ def lines(deviations=DEVIATIONS, together=TOGETHER, sizes=exchanged.SIZES, **opt
         for (noise, size), found in zip(asked, pool.map(functools.partial(run, **options), *zip(*asked))):
             rows.append([f'{100 * noise.sessions:g} %', f'{100 * noise.together:g} %', str(size), exits(found.codes.elements()),
                          *_told(found.metric), *_told(found.part)])
-    return [f'Simulated: {METRICS * len(_PARTS)} metrics of {len({part for part, *_ in _PARTS})} subsystems.', '', *grid(rows)]
+    metrics, parts = options.get('metrics', METRICS) * len(_PARTS), {part for part, *_ in _PARTS}
+    return [f'Simulated: {metrics} metrics of {len(parts)} subsystems.', '', *grid(rows)]
 
 
 def _told(losses):
