@@ -39,7 +39,7 @@ PROCESSES, OF_PROCESSES, LASTING = 3, 0.3, 0.45
 DEVIATIONS, TOGETHER = (0.01, 0.02), (0.0, 0.5)
 
 #: References that are drawn, and of each how many times three sessions are judged.
-DRAWS, SESSIONS = 5, 20
+DRAWS, SESSIONS = 10, 10
 
 #: Of what CPUs are given there is no more than all.
 _PARTS = tuple(one for one in (*PARTS, *RATIOS) if one[0] != registry.CPU_TIME)
@@ -111,7 +111,7 @@ def run(noise, size, draws=DRAWS, sessions=SESSIONS, metrics=METRICS, seed=1, ta
     '''The :class:`Counts` of references from so many sessions.  The same seed gives the same.'''
     found = Counts()
     for number in range(draws):
-        draw = np.random.default_rng([seed, size, number])
+        draw = np.random.default_rng([seed, size, number, round(1e6 * noise.sessions), round(100 * noise.together)])
         machine = Machine(draw, noise, metrics, tails)
         in_force = _references(machine, size)
         for _ in range(sessions if in_force else 0):
