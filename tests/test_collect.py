@@ -244,22 +244,30 @@ def test_the_job_says_why_it_could_not_and_the_driver_meets_it_again(measured, m
         collect()
 
 
+def collected(folder, cases_of):
+    '''A sweep that has collected the nodes of a dictionary name -> test cases, and the files of the archive.'''
+    state.create(folder, PLAN | {'id': folder.name, 'nodes': dict.fromkeys(cases_of, 'h')}, 'job')
+    work, files = state.load(folder), []
+    work.begin()
+    for name, cases in cases_of.items():
+        (folder / name / 'claim').mkdir(parents=True)
+        (folder / name / node.CPUS).write_text('4\n')
+        made_report.write_report(folder / name / node.REPORT, [case | {'job_nodelist': [name]} for case in cases], uuid=f'{name}345678-0')
+        told, why = results.collect(work, work.nodes[name])
+        assert why == ''
+        work.record(work.nodes[name], state.OVER, state=state.MEASURED, **told)
+        files.append(Path(told['archived']))
+    return work, files
+
+
 def test_the_errors_of_nodes_are_by_what_the_processes_of_all_differ_by(measured, tmp_path):
     '''The intervals say 5.9 %, as of any three processes; one node's processes do differ, and one measured once.'''
-    spreads = {f'n{number}': 0.003 for number in range(1, 12)} | {'n12': 0.1, 'n13': None}
-    state.create(tmp_path / 't', PLAN | {'id': 't', 'nodes': dict.fromkeys(spreads, 'h')}, 'job')
-    work = state.load(tmp_path / 't')
-    work.begin()
-    for name, spread in spreads.items():
-        folder = tmp_path / 't' / name
-        (folder / 'claim').mkdir(parents=True)
-        (folder / node.CPUS).write_text('4\n')
+    def of(spread):
         processes = {'processes': [{'process': number, 'n': 1, 'record': 0} for number in range(3)]} if spread else {}
-        its = made_report.metric(value=100.0, spread=spread or 0.0, interval=[100 * np.exp(-0.059), 100 * np.exp(0.059)], **processes)
-        made_report.write_report(folder / node.REPORT, [made_report.case('Triad', made_report.result(its), job_nodelist=[name])],
-                                 uuid=f'{name}345678-0')
-        told, _ = results.collect(work, work.nodes[name])
-        work.record(work.nodes[name], state.OVER, state=state.MEASURED, **told)
+        return made_report.case('Triad', made_report.result(made_report.metric(
+            value=100.0, spread=spread or 0.0, interval=[100 * np.exp(-0.059), 100 * np.exp(0.059)], **processes)))
+    spreads = {f'n{number}': 0.003 for number in range(1, 12)} | {'n12': 0.1, 'n13': None}
+    work, _ = collected(tmp_path / 't', {name: [of(spread)] for name, spread in spreads.items()})
     found = dict(results.frame(work.folder).select(pl.col('node').cast(pl.String), 'error').rows())
     assert found.pop('n13') == pytest.approx(0.059 / 1.96)
     assert found.pop('n12') > 0.02 and all(0.001 < error < 0.01 for error in found.values()) and len(found) == 11
@@ -267,21 +275,11 @@ def test_the_errors_of_nodes_are_by_what_the_processes_of_all_differ_by(measured
 
 def test_repetitions_of_a_test_are_one_value_of_a_node(measured, tmp_path):
     '''Else it were its own peer.  Columns of a newer Plumbline are passed over.'''
+    def of(number, value):
+        return made_report.case(f'Triad %.repeat_no={number}', made_report.result(made_report.metric(value=value)), unique_name=f'Triad_{number}')
     values = {'n1': (7.0, 9.0, 8.0), 'n2': (5.0,)}
-    state.create(tmp_path / 't', PLAN | {'id': 't', 'nodes': dict.fromkeys(values, 'h')}, 'job')
-    work = state.load(tmp_path / 't')
-    work.begin()
-    for name, found in values.items():
-        folder = tmp_path / 't' / name
-        (folder / 'claim').mkdir(parents=True)
-        (folder / node.CPUS).write_text('4\n')
-        cases = [made_report.case(f'Triad %.repeat_no={number}', made_report.result(made_report.metric(value=value)), unique_name=f'Triad_{number}',
-                                  job_nodelist=[name]) for number, value in enumerate(found)]
-        made_report.write_report(folder / node.REPORT, cases, uuid=f'{name}345678-0')
-        told, why = results.collect(work, work.nodes[name])
-        assert why == ''
-        path = Path(told['archived'])
+    work, files = collected(tmp_path / 't', {name: list(map(of, range(3), its)) for name, its in values.items()})
+    for path in files:
         pl.read_parquet(path).with_columns(novel=pl.lit(1)).write_parquet(path, metadata=pl.read_parquet_metadata(path))
-        work.record(work.nodes[name], state.OVER, state=state.MEASURED, **told)
     rows = results.frame(work.folder).select('node', 'check', 'name', 'value', 'state', 'states').rows()
     assert rows == [('n2', 'Triad', 'bandwidth.plain', 5.0, None, None), ('n1', 'Triad', 'bandwidth.plain', 8.0, None, None)]

@@ -172,8 +172,7 @@ class _Pair:
     @property
     def error(self):
         '''Standard error of the logarithm of after over before, by the intervals of both.'''
-        both = map(repetitions.interval, (self.before[-1], self.after))
-        return math.hypot(*(math.log(high / low) / 2 / uncertainty.HALF_WIDTH for low, high in both if low > 0))
+        return math.hypot(*(uncertainty.error(repetitions.interval(row)) for row in (self.before[-1], self.after)))
 
 
 def expected(pairs, single):

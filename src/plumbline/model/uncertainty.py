@@ -219,7 +219,7 @@ def error_between(spread: ArrayLike, processes: ArrayLike, prior: tuple[ArrayLik
     :arg spread: of each :func:`spread_between`; :arg processes: how many it had, at least two.
     '''
     kept = np.asarray(processes) - 2 * (np.asarray(processes) // _TRIMMED)
-    return _half_width((kept - 1) * np.square(spread), kept, (np.asarray(prior[0]), np.asarray(prior[1]))) / HALF_WIDTH
+    return _half_width((kept - 1) * np.square(np.asarray(spread)), kept, (np.asarray(prior[0]), np.asarray(prior[1]))) / HALF_WIDTH
 
 
 def summary(x: ArrayLike, processes: Sequence[int] | None = None, noise: str = registry.RATIO, usual: float | None = None) -> Summary:

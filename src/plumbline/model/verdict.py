@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from plumbline.model.prediction import MOST_LOSS, OF_BOTH_MISSED, Prediction
 from plumbline.model.quantity import number, percent
-from plumbline.model.uncertainty import HALF_WIDTH, Summary
+from plumbline.model.uncertainty import HALF_WIDTH, Summary, error
 
 PASS = 'PASS'
 NO_REFERENCE = 'NO REFERENCE'
@@ -123,10 +123,9 @@ def seen_of_expected(summary: Summary, reference: Sequence, expected: Mapping, r
     :arg expected: ``deviation`` and ``freedom`` of a new session's value (:class:`Prediction`); that of this session, where it is larger.
     '''
     bound = bounds(reference)[1 if rises else 0]
-    low, high = summary.interval
-    if not (low > 0 and 0 < bound < math.inf and reference[0] > 0):
+    if not (summary.interval[0] > 0 and 0 < bound < math.inf and reference[0] > 0):
         return None
-    deviation = max(expected['deviation'], math.log(high / low) / 2 / HALF_WIDTH)
+    deviation = max(expected['deviation'], error(summary.interval))
     distance = abs(math.log(bound / reference[0])) + Prediction(reference[0], deviation, expected['freedom']).distance(OF_BOTH_MISSED)
     return _loss(distance, rises)
 

@@ -215,11 +215,14 @@ def frame(folder):
 def _by_each_other(measured):
     '''The same with the errors of what several processes measured by what those of all nodes differ by, and not by what processes do anywhere.'''
     several = (pl.col('several') > 1) & pl.col('spread').is_finite().fill_null(False)
-    noise, spread, count = measured.filter(several).select(pl.col('noise').cast(pl.String), 'spread', 'several')
+    told = measured.filter(several)
+    if told.is_empty():
+        return measured
+    noise, spread, count = told.select(pl.col('noise').cast(pl.String), 'spread', 'several')
     priors = uncertainty.noise_of_processes(zip(noise, spread, count))
-    freedom, deviation = zip(*map(priors.__getitem__, noise)) if len(noise) else ((), ())
-    errors = uncertainty.error_between(spread.to_numpy(), count.to_numpy(), (freedom, deviation))
-    return pl.concat([measured.filter(~several), measured.filter(several).with_columns(error=errors)]) if len(noise) else measured
+    freedom, deviation = zip(*map(priors.__getitem__, noise))
+    errors = uncertainty.error_between(spread, count, (freedom, deviation))
+    return pl.concat([measured.filter(~several), told.with_columns(error=errors)])
 
 
 def _measured(files, named):
