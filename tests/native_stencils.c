@@ -21,6 +21,24 @@ pl_buffers *pl_data_buffers(const pl_case *c) { return c->data; }
 pl_buffers *pl_first_buffers(const pl_case *c) { return c->data; }
 void pl_buffers_destroy(void *b) { (void)b; }
 
+#ifndef LAYOUTS
+/* The first touch of all threads writes each element of the arrays, and none beyond. */
+static bool touched_right(pl_case *c)
+{
+    const size_t n = bytes_of_array(c) / sizeof(double), beyond = n + box_of(c).plane;
+    pl_buffers data = {.count = 2};
+    bool right = true;
+    for (int i = 0; i < 2; i++)
+        data.at[i] = memset(pl_allocate(beyond * sizeof(double), ""), 0xFF, beyond * sizeof(double));
+    c->data = &data;
+    for (int thread = 0; thread < c->threads; thread++)
+        touch(c, thread, c->threads);
+    for (size_t i = 0; i < beyond; i++)
+        right &= pl_untouched((double *)data.at[OUT] + i) == (i >= n);
+    return right;
+}
+#endif
+
 int main(int argc, char **argv)
 {
     pl_case c = {.variant = variants, .n = strtoul(argv[2], NULL, 10), .threads = atoi(argv[3]), .level = atoi(argv[4])};
@@ -39,6 +57,8 @@ int main(int argc, char **argv)
         printf(" %zu", l.begin[k]);
 #else
     printf(" %zu", block_of(&c));
+    if (!touched_right(&c))
+        return 3;
 #endif
     printf("\n");
     return 0;

@@ -335,31 +335,41 @@ def test_a_kind_of_too_few_cores_is_not_ranked():
 CPU = '.sys.devices.system.cpu.cpu'
 
 
+def made_by(vendor, clocks, highest=None):
+    said = {'.proc.cpuinfo': f'vendor_id\t: {vendor}', **{f'{CPU}{cpu}.cpufreq.cpuinfo_max_freq': clock for cpu, clock in enumerate(clocks)}}
+    return said | {f'{CPU}{cpu}.acpi_cppc.highest_perf': value for cpu, value in enumerate(highest or ())}
+
+
+@pytest.mark.skipif(not {0, 1} <= {*CPUS}, reason='the CPUs 0 and 1 may not both be used here')
 @pytest.mark.parametrize('said, kinds', [
     ({'.sys.devices.cpu_core.cpus': '0,4095', '.sys.devices.cpu_atom.cpus': '1,4094'}, [[0], [1]]),
     ({'.sys.devices.cpu_core.cpus': '0-1', '.sys.devices.cpu_atom.cpus': '4094-4095'}, None),       # those of the other kind are not ours
-    ({'.sys.devices.system.cpu.cpu0.cpu_capacity': '1024', '.sys.devices.system.cpu.cpu1.cpu_capacity': '446'}, [[0], [1]]),
-    ({'.sys.devices.system.cpu.cpu0.cpu_capacity': '1024', '.sys.devices.system.cpu.cpu1.cpu_capacity': '1024'}, None),
-    ({'.sys.devices.system.cpu.cpu0.cpu_capacity': '1024', '.sys.devices.system.cpu.cpu1.cpu_capacity': '1024',
+    ({'.sys.devices.cpu_core.cpus': '0'}, [[0], [1]]),      # a kind with counters that are not known here
+    ({f'{CPU}0.cpu_capacity': '1024', f'{CPU}1.cpu_capacity': '446'}, [[0], [1]]),
+    ({f'{CPU}0.cpu_capacity': '1024', f'{CPU}1.cpu_capacity': '1015'}, None),       # sockets a bin apart
+    ({f'{CPU}0.cpu_capacity': '1024'}, None),
+    ({f'{CPU}0.cpu_capacity': '1024', f'{CPU}1.cpu_capacity': '1024',
       '.sys.devices.cpu_core.cpus': '0', '.sys.devices.cpu_atom.cpus': '1'}, [[0], [1]]),
-    # AMD's compact cores: Zen 5 and 5c by their clocks, or where acpi-cpufreq gives one for all by their L3; preferred cores are of one kind.
-    ({f'{CPU}0.cpufreq.cpuinfo_max_freq': '5157895', f'{CPU}1.cpufreq.cpuinfo_max_freq': '3306000'}, [[0], [1]]),
-    ({f'{CPU}0.cpufreq.cpuinfo_max_freq': '5881000', f'{CPU}1.cpufreq.cpuinfo_max_freq': '5482000'}, None),
+    # AMD's compact cores: Zen 5 and 5c, or where acpi-cpufreq gives one clock for all by their L3; preferred cores are of one kind.
+    (made_by('AuthenticAMD', ('5157895', '3306000'), ('196', '124')), [[0], [1]]),
+    (made_by('AuthenticAMD', ('5881000', '5482000'), ('236', '166')), None),
+    # A core that has lost its turbo is no kind of its own: boost switched off, or a processor of Intel's that says less of it.
+    (made_by('AuthenticAMD', ('3700000', '2400000'), ('255', '255')), None), (made_by('AuthenticAMD', ('3700000', '2400000')), None),
+    (made_by('GenuineIntel', ('3700000', '2400000'), ('37', '24')), None),
     ({f'{CPU}0.cache.index3.size': '16384K', f'{CPU}1.cache.index3.size': '8192K'}, [[0], [1]]),
     ({f'{CPU}0.cache.index3.size': '16384K', f'{CPU}1.cache.index3.size': '16384K'}, None),
     ({'.sys.devices.cpu_core.cpus': '0-3', '.proc.cpuinfo': 'CPU implementer\t: 0x41\nCPU part\t: 0xd0c'}, None), ({}, None)])
 def test_kinds_of_cores_as_the_kernel_has_them(programs, tmp_path, said, kinds):
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip('one CPU: the kernel has no second one to tell of')
     library = tmp_path / 'hybrid.so'
     output_of('cc', '-shared', '-fPIC', '-o', library, pathlib.Path(__file__).parent / 'interpose/hybrid.c')
     for name, text in said.items():
         (tmp_path / name).write_text(text + '\n')
-    found = programs.measured('triad', '--size', 1000, '--variants', 'plain', '--samples', 10, '--min-time', '0.0001',
+    found = programs.measured('triad', '--size', 1000, '--variants', 'plain', '--samples', 10, '--min-time', '0.0001', on=(0, 1),
                               LD_PRELOAD=str(library), HYBRID=f'{tmp_path}/')
     machine = records.parse(found.text, 'made').machine
     assert machine.get('core_kinds') == kinds
-    assert '.proc.cpuinfo' not in said or (machine['midr'], machine['cpu_model']) == ({'implementer': '0x41', 'part': '0xd0c'}, None)
+    assert 'implementer' not in said.get('.proc.cpuinfo', '') or (machine['midr'], machine['cpu_model']) == (
+        {'implementer': '0x41', 'part': '0xd0c'}, None)
 
 
 # --- virtual machines -----------------------------------------------------------------------------------------------------

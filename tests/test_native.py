@@ -141,6 +141,12 @@ def test_limit_streams_do_what_they_say_and_touch_nothing_beside(loops):
             np.testing.assert_array_equal(array, right, f'{name}, {lines} lines')
 
 
+def test_novec_is_kept_from_vectors_under_nvc():
+    '''Which calls itself GNU C, and does nothing of the attribute.'''
+    loops = output_of('cc', '-E', '-U__clang__', '-D__NVCOMPILER', '-I', SOURCE / 'harness', SOURCE / 'kernels/triad/kernel.c')
+    assert loops.count('#pragma loop novector') == 1 and 'no-tree-vectorize' not in loops
+
+
 def test_level_of_many_cpus_is_found_at_once(loops):
     '''The caches of a CPU are read once: a node may have hundreds, and a curve hundreds of cases.'''
     cpus = (ctypes.c_int * 1024)(*itertools.islice(itertools.cycle(CPUS), 1024))
@@ -216,6 +222,8 @@ GROUPS = {'none': ({}, (0, math.inf)), 'own group': ({'proc/self/cgroup': '0::/s
           'version 1': ({'proc/self/cgroup': '5:cpu,cpuacct:/a\n4:cpuset:/b\n3:memory:/c\n0::/d', 'sys/fs/cgroup/cpu/a/cpu.cfs_quota_us': '25000',
                          'sys/fs/cgroup/cpu/a/cpu.cfs_period_us': '100000', 'sys/fs/cgroup/cpu/cpu.cfs_quota_us': '-1',
                          'sys/fs/cgroup/cpu/cpu.cfs_period_us': '100000', 'sys/fs/cgroup/memory/c/memory.limit_in_bytes': '8192'}, (0.25, 8192)),
+          'version 1, mounted as cpu,cpuacct alone': ({'proc/self/cgroup': '5:cpu,cpuacct:/a', 'sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us': '25000',
+                                                       'sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us': '100000'}, (0.25, math.inf)),
           'charged': ({'proc/self/cgroup': '0::/job/step', 'sys/fs/cgroup/job/step/memory.max': '8192', 'sys/fs/cgroup/job/step/memory.current': '1024',
                        'sys/fs/cgroup/job/memory.max': '16384', 'sys/fs/cgroup/job/memory.current': '14336',
                        'sys/fs/cgroup/job/memory.stat': 'anon 10240\nactive_file 1024\ninactive_file 3072'}, (0, 16384 - (14336 - 4096))),
@@ -261,15 +269,19 @@ def test_no_huge_page_of_half_a_gigabyte_has_data_of_two_nodes(programs, tmp_pat
         assert {(record['threads'], record['options']['pages']) for record in found} == {(1, 'huge'), (2, of_all)}
 
 
-@pytest.mark.parametrize('files, seconds', [
-    ({}, math.nan),
-    ({'proc/self/cgroup': '0::/job/step', 'sys/fs/cgroup/job/cpu.stat': 'usage_usec 9\nthrottled_usec 2500000',
-      'sys/fs/cgroup/job/step/cpu.stat': 'usage_usec 9\nthrottled_usec 500000'}, 2.5),
-    ({'proc/self/cgroup': '5:cpu,cpuacct:/a\n0::/', 'sys/fs/cgroup/cpu/a/cpu.stat': 'nr_throttled 3\nthrottled_time 750000000'}, 0.75)])
-def test_throttled_time_of_control_groups(loops, tmp_path, files, seconds):
-    rfm.laid(tmp_path, {name: text + '\n' for name, text in files.items()})
+@pytest.mark.parametrize('files, later, seconds', [
+    ({}, {}, math.nan),
+    # The parent has 50 minutes from the past, and one second more in the end.
+    ({'proc/self/cgroup': '0::/job/step', 'sys/fs/cgroup/job/cpu.stat': 'usage_usec 9\nthrottled_usec 3000000000',
+      'sys/fs/cgroup/job/step/cpu.stat': 'usage_usec 9\nthrottled_usec 500000'},
+     {'sys/fs/cgroup/job/cpu.stat': 'throttled_usec 3001000000', 'sys/fs/cgroup/job/step/cpu.stat': 'throttled_usec 20500000'}, 20),
+    ({'proc/self/cgroup': '5:cpu,cpuacct:/a\n0::/', 'sys/fs/cgroup/cpu/a/cpu.stat': 'nr_throttled 3\nthrottled_time 750000000'},
+     {'sys/fs/cgroup/cpu/a/cpu.stat': 'nr_throttled 4\nthrottled_time 1000000000'}, 0.25)])
+def test_throttled_time_of_control_groups(loops, tmp_path, files, later, seconds):
     loops.pl_throttled.restype = ctypes.c_double
-    assert loops.pl_throttled(str(tmp_path).encode()) == pytest.approx(seconds, nan_ok=True)
+    for told, expected in ((files, 0 * seconds), (later, seconds)):
+        rfm.laid(tmp_path, {name: text + '\n' for name, text in told.items()})
+        assert loops.pl_throttled(str(tmp_path).encode()) == pytest.approx(expected, nan_ok=True)
 
 
 class Base(ctypes.Structure):

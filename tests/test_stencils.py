@@ -164,7 +164,8 @@ def test_the_layer_condition(model):
     assert fetched('blocked', 1, 0, (0, 0, 6912)) == 192 * (8 * 12 + 2 * 8)
     assert fetched('blocked', 1, 0, (0, 0, 6911)) == three
     assert fetched('blocked', 1, 0, (0, 0, 46080)) == one
-    assert model('jacobi', 'plain', 2, 1, 0, (0, 0, 0), 0, 0)[:5] == [0, 0, 0, 0, 0]
+    for n, threads, planes in ((2, 1, 0), (10, 2, 1), (10, 2, 2)):     # nothing to compute: each element is touched once all the same
+        assert model('jacobi', 'plain', n, threads, 0, (0, 0, 0), planes, 0)[:5] == [0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize('shares, block', [

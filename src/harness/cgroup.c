@@ -52,6 +52,8 @@ static double tightest(const char *root, const char *controller, limit_of *versi
         } else if (has_word(controllers, controller)) {
             snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/%s", root, controller);
             least = fmin(least, upwards(mount, rest, version1));
+            snprintf(mount, sizeof mount, "%s/sys/fs/cgroup/%s", root, controllers);    /* cpu,cpuacct: cpu is not everywhere a link to it */
+            least = fmin(least, upwards(mount, rest, version1));
         }
     }
     if (f)
@@ -105,9 +107,25 @@ double pl_cpu_quota(const char *root)
     return isfinite(quota) ? quota : 0;
 }
 
-/* Negative, so that the tightest is the group that was throttled the longest. */
-static double throttled2(const char *folder) { return -1e-6 * number_in(folder, "cpu.stat", "throttled_usec"); }
-static double throttled1(const char *folder) { return -1e-9 * number_in(folder, "cpu.stat", "throttled_time"); }
+/* From the first look at a group on: a parent may have been throttled for hours before.  Negative, so that the tightest is the group that was
+ * throttled the longest. */
+static double since_first(const char *folder, double seconds)
+{
+    static struct { char *folder; double seconds; } *first;
+    static size_t known;
+    size_t i = 0;
+    while (i < known && strcmp(first[i].folder, folder))
+        i++;
+    if (i == known && isfinite(seconds)) {
+        first = pl_grow(first, (known + 1) * sizeof *first, "the control groups");
+        first[known].folder = strcpy(pl_allocate(strlen(folder) + 1, "the control groups"), folder);
+        first[known++].seconds = seconds;
+    }
+    return i < known ? first[i].seconds - seconds : NAN;
+}
+
+static double throttled2(const char *folder) { return since_first(folder, 1e-6 * number_in(folder, "cpu.stat", "throttled_usec")); }
+static double throttled1(const char *folder) { return since_first(folder, 1e-9 * number_in(folder, "cpu.stat", "throttled_time")); }
 
 double pl_throttled(const char *root)
 {

@@ -70,7 +70,7 @@ int pl_level_of(size_t working_set, const int *cpus, int threads, int ranks);
 /* cgroup.c; root: "" but for tests */
 double pl_cpu_quota(const char *root);      /* CPUs; 0: no limit */
 double pl_memory_left(const char *root);    /* bytes of their limits that are not in use; infinite: no limit */
-double pl_throttled(const char *root);      /* seconds that a quota has kept the group's threads from running; NaN: unknown */
+double pl_throttled(const char *root);      /* seconds since the first call that a quota kept the group's threads from running; NaN: unknown */
 
 /* threads.c: the team.  Serial builds have a team of one. */
 const char *pl_threading(void);         /* "openmp" or "serial" */

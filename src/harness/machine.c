@@ -78,20 +78,13 @@ static void capacity(void)
     fputs(written ? "}" : "", stdout);
 }
 
-/* Highest clocks of cores that differ by design are so far apart; those of a kind, of which some are preferred, lie in steps of a few per cent. */
+/* What firmware promises of cores that differ by design is so far apart; within a kind, of which some are preferred or one socket is of another
+   bin, it differs in steps of a few per cent. */
 #define APART 1.15
 
-/* Each of these says of the CPUs what their kinds differ in, -1 where that is not known: Arm's capacities (on x86 since Linux 6.12, where
-   hyper-threading is off), which of Intel's counters a CPU has, the highest clocks (AMD's compact cores), the sizes of the last caches. */
-
-static void capacities(pl_cpus allowed, long *found)
-{
-    char line[64], path[128];
-    for (int i = 0; i < allowed.count; i++) {
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpu_capacity", allowed.cpu[i]);
-        found[i] = pl_read_line(path, line, sizeof line) ? atol(line) : -1;
-    }
-}
+/* Each of these says of the CPUs what their kinds differ in, the same of all where that is not known: which of Intel's counters a CPU has, Arm's
+   capacities (on x86 since Linux 6.12, where hyper-threading is off), AMD's compact cores, the sizes of the last caches.  None of it may follow
+   from a setting: a core that has lost its turbo would be of a kind of its own, and compared with nobody. */
 
 static void counters(pl_cpus allowed, long *found)
 {
@@ -116,20 +109,41 @@ static int ascending(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-static void clocks(pl_cpus allowed, long *found)
+/* The number in a file of each CPU, the same where no gap parts them; -1 of all where one of them has none. */
+static void steps(pl_cpus allowed, const char *file, long *found)
 {
     char line[64], path[128];
-    long *const sorted = pl_allocate(allowed.count * sizeof *sorted, "the clocks");
+    long *const sorted = pl_allocate(allowed.count * sizeof *sorted, "the numbers of the cores");
     for (int i = 0; i < allowed.count; i++) {
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq", allowed.cpu[i]);
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/%s", allowed.cpu[i], file);
         found[i] = sorted[i] = pl_read_line(path, line, sizeof line) ? atol(line) : -1;
     }
     qsort(sorted, allowed.count, sizeof *sorted, ascending);
-    for (int i = 0; i < allowed.count; i++)     /* the lowest clock that no gap parts from the own */
-        for (int j = allowed.count - 1; j >= 0; j--)
-            if (sorted[j] > 0 && sorted[j] < found[i] && sorted[j] * APART > found[i])
+    for (int i = 0; i < allowed.count; i++) {
+        if (sorted[0] <= 0)
+            found[i] = -1;
+        for (int j = allowed.count - 1; j >= 0; j--)        /* the lowest that no gap parts from the own */
+            if (sorted[j] < found[i] && sorted[j] * APART > found[i])
                 found[i] = sorted[j];
+    }
     free(sorted);
+}
+
+static void capacities(pl_cpus allowed, long *found) { steps(allowed, "cpu_capacity", found); }
+
+/* Of compact cores both the highest clock and the highest performance are lower.  The clock alone is that of a core whose boost is switched
+   off, the performance alone ranks preferred cores; Intel's follow the settings, both of them. */
+static void compact(pl_cpus allowed, long *found)
+{
+    char vendor[64];
+    bool apart = false;
+    steps(allowed, "cpufreq/cpuinfo_max_freq", found);
+    for (int i = 0; i < allowed.count; i++)
+        apart |= found[i] != found[0];
+    if (apart && pl_field_of("/proc/cpuinfo", "vendor_id", vendor, sizeof vendor) && !strcmp(vendor, "AuthenticAMD"))
+        steps(allowed, "acpi_cppc/highest_perf", found);
+    else
+        memset(found, 0, allowed.count * sizeof *found);
 }
 
 static void last_caches(pl_cpus allowed, long *found)
@@ -143,12 +157,11 @@ static void last_caches(pl_cpus allowed, long *found)
     }
 }
 
-/* Cores that differ by design, as the kernel has them.  Nothing where all that may be used are alike. */
+/* Cores that differ by design, as the kernel has them: each is of one kind.  Nothing where all that may be used are alike. */
 static void core_kinds(pl_cpus allowed)
 {
-    enum { MOST = 8 };
-    static void (*const told[])(pl_cpus, long *) = {capacities, counters, clocks, last_caches};
-    long *const found = pl_allocate(allowed.count * sizeof *found, "the kinds of cores"), kind[MOST];
+    static void (*const told[])(pl_cpus, long *) = {counters, capacities, compact, last_caches};
+    long *const found = pl_allocate(2 * allowed.count * sizeof *found, "the kinds of cores"), *const kind = found + allowed.count;
     pl_cpus members = {.cpu = pl_allocate(allowed.count * sizeof(int), "the cores of a kind")};
     int kinds = 0;
     for (size_t n = 0; n < sizeof told / sizeof *told && kinds < 2; n++) {
@@ -158,7 +171,7 @@ static void core_kinds(pl_cpus allowed)
             int same = 0;
             while (same < kinds && kind[same] != found[i])
                 same++;
-            if (found[i] >= 0 && same == kinds && kinds < MOST)
+            if (same == kinds)
                 kind[kinds++] = found[i];
         }
     }

@@ -370,11 +370,11 @@ bool pl_cpu_has(const char *isa);
 #if defined(__clang__)
 #define PL_NOVEC_FUNCTION
 #define PL_NOVEC_LOOP _Pragma("clang loop vectorize(disable) interleave(disable)")
-#elif defined(__GNUC__)
-#define PL_NOVEC_FUNCTION __attribute__((optimize("no-tree-vectorize")))
-#define PL_NOVEC_LOOP
-#else
+#elif defined(__NVCOMPILER)     /* calls itself GNU C, and has no such attribute */
 #define PL_NOVEC_FUNCTION
+#define PL_NOVEC_LOOP _Pragma("loop novector")
+#else
+#define PL_NOVEC_FUNCTION __attribute__((optimize("no-tree-vectorize")))
 #define PL_NOVEC_LOOP
 #endif
 

@@ -13,7 +13,8 @@ FILE *fopen(const char *path, const char *mode)
     for (const char *at = path; *at; at++)
         snprintf(elsewhere + strlen(elsewhere), 2, "%c", *at == '/' ? '.' : *at);
     FILE *const found = original(elsewhere, mode);
-    if (found || strstr(path, "cpu_core/") || strstr(path, "cpu_atom/") || strstr(path, "cpu_capacity") || strstr(path, "cpuinfo_max_freq"))
+    if (found || strstr(path, "cpu_core/") || strstr(path, "cpu_atom/") || strstr(path, "cpu_capacity") || strstr(path, "cpuinfo_max_freq") ||
+        strstr(path, "highest_perf"))
         return found;
     return original(path, mode);
 }

@@ -84,7 +84,7 @@ static void touch(const pl_case *c, int thread, int threads)
 {
     const jacobi_box box = box_of(c);
     const pl_range inner = rows_of_thread(c, thread, threads);
-    const bool none = inner_rows(c) == 0;
+    const bool none = inner_rows(c) == 0 || planes_of(c) < 3;
     const size_t first = thread && !none ? begin_of_row(c, inner.begin) : 0;
     const size_t last = thread == threads - 1 ? planes_of(c) * box.plane : none ? 0 : begin_of_row(c, inner.end);
     double *const in = array_of(c, IN), *const out = array_of(c, OUT);
