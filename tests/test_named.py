@@ -6,7 +6,7 @@ import runpy
 import types
 
 import pytest
-from reframe.core.exceptions import ReframeError
+from reframe.core.exceptions import ReframeError, SanityError
 
 import rfm
 from plumbline.errors import PlumblineError
@@ -14,7 +14,8 @@ from plumbline.model import result
 from plumbline.mpi import installed
 from plumbline.mpi.families import families
 from plumbline.named import fio, hpcc, hpcg, hpl, ior, npb, osu, stream
-from plumbline.named.check import NamedCheck, OnFileSystem
+from plumbline.named.check import NamedCheck, NamedMpiCheck, OnFileSystem
+from plumbline.rfm import file_systems
 
 DATA = pathlib.Path(__file__).with_name('data') / 'named'
 
@@ -203,6 +204,55 @@ def test_sizes_and_the_largest_class_that_fits():
     assert npb.KERNELS['cg'].memory('A') == 30 * 14000 * 144
     assert [npb.KERNELS['bt'].processes(cpus) for cpus in (1, 2, 4, 15, 128)] == [1, 1, 4, 9, 121]
     assert [npb.KERNELS['cg'].processes(cpus) for cpus in (1, 2, 15, 128)] == [1, 2, 8, 128]
+
+
+@pytest.mark.parametrize('given, processes, files, name', [(0, 100, 10000, ''), (0, 256, 3906, 'files3906'), (10000, 256, 10000, ''),
+                                                            (200, 2, 200, 'files200')])
+def test_files_of_many_processes_are_a_million_at_most_unless_more_were_asked_for(monkeypatch, given, processes, files, name):
+    monkeypatch.setattr(file_systems, 'names', lambda: ['stage'])
+    check = types.SimpleNamespace(files=given, cpus=range(processes))
+    options = runpy.run_path(str(rfm.REPOSITORY / 'checks/named/ior.py'))['mdtest'].options(check)
+    assert (options[:2], check.given) == (['-n', files], name)
+
+
+def test_the_class_of_another_environment_is_not_that_of_this_one():
+    '''Whether an earlier environment has the same program is asked once this one's is known.'''
+    installed_in = {'one': ['cg.S.x', 'cg.A.x'], 'two': ['cg.S.x']}
+
+    def look_for(names, environment):
+        if names[0] not in installed_in[environment]:
+            raise PlumblineError(f'{names[0]} is not there')
+        return f'/opt/{environment}/{names[0]}'
+    check = runpy.run_path(str(rfm.REPOSITORY / 'checks/named/npb.py'))['npb']
+    node = types.SimpleNamespace(benchmark='cg', letter='', cpus=range(2), look_for=look_for, memory_share=lambda share: 1e12)
+    node.binary = check.find(node, 'two')
+    assert check.find(node, 'one') == '/opt/one/cg.A.x'
+    assert [one.subject for one in check.figures(node, text_of('cg'), 'out')] == ['class_S']
+
+
+# --- where the processes were -----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize('bound, nodes, places, wrong', [
+    (True, 2, ['0 on a: 0', '1 on a: 1', '3 on b: 1', '2 on b: 0'], None),
+    (True, 2, [' on a: 0', ' on b: 0', ' on a: 1', ' on b: 1'], None),         # a launcher that tells no ranks
+    (True, 2, ['0 on a: 0', '1 on a: 1', '2 on a: 0', '3 on a: 1'],
+     '4 ranks were asked for on 2 nodes, 2 on each, but ran on 1: a; rank by rank: a, a, a, a'),
+    (True, 2, ['0 on a: 0', '1 on b: 0', '2 on a: 1', '3 on b: 1'], '4 ranks .* but ran on 2: a, b; rank by rank: a, b, a, b'),
+    (True, 1, ['0 on a: 0', '1 on a: 0-1'],
+     'the processes may use the CPUs 0, 0-1, and one each of 0, 1 was asked for: Some MPI was not told, or does not bind'),
+    (True, 1, [], 'the processes may use the CPUs of which none told, and one each of 0, 1 was asked for'),
+    (False, 2, ['0 on a: 5', '1 on a: 6', '2 on b: 5', '3 on b: 7'], None),
+    (False, 2, ['0 on a: 5', '1 on a: 5', '2 on b: 5', '3 on b: 7'], 'the ranks 0 and 1 share CPU 5 of a'),
+    (False, 2, ['0 on a: 5', '1 on a: 6', '2 on b: 5', '3 on b: 4-7'], 'rank 3 was given the CPUs 4-7 of b, not one of its own: '),
+    (False, 1, ['0 on a: 5'], 'the processes may use the CPUs 5: the scheduler was to give each of 2 one')])
+def test_processes_of_a_program_that_tells_nothing_are_where_they_were_asked_for(bound, nodes, places, wrong):
+    lines = ['plumbline: rank ' + place.replace(': ', ': Cpus_allowed_list:\t') for place in places]
+    node = types.SimpleNamespace(bound=bound, nodes=nodes, cpus=[0, 1] * nodes, family=types.SimpleNamespace(title='Some MPI'),
+                                 is_dry_run=lambda: False, output=lambda: '\n'.join([*lines, '']))
+    if wrong is None:
+        return NamedMpiCheck.check_binding(node)
+    with pytest.raises(SanityError, match=f'^{wrong}'):
+        NamedMpiCheck.check_binding(node)
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 import rfm
 from mpi_native import any_mpi
 from native import CPUS
+from plumbline.model import processor
 from plumbline.named import fio
 
 DATA = pathlib.Path(__file__).with_name('data') / 'named'
@@ -97,6 +98,8 @@ def test_hpcc_is_given_its_problem_and_a_failed_residual_is_a_fail(place):
     assert case['result'] == 'pass', case['fail_reason']
     names = {metric['name'] for metric in case['plumbline']['metrics']}
     assert {'flops.hpl.2.n3520', 'latency.random_ring.2.n3520'} < names and '3520 Ns' in case['plumbline']['inputs']['hpccinf.txt'] and case['plumbline']['ranks'] == 2
+    # Else references that were recorded on another processor would judge it.
+    assert case['plumbline']['machine'] == processor.of_cpuinfo(pathlib.Path('/proc/cpuinfo').read_text())
     (where.folder.parent / 'wrong.txt').write_text(text.replace('...... PASSED', '...... FAILED'))
     hpcc = where.folder.parent / 'bin/hpcc'
     hpcc.write_text(hpcc.read_text().replace(str(other), f'$(case $PWD in *_retry*) echo {other} ;; *) echo {where.folder.parent}/wrong.txt ;; esac)'))

@@ -267,14 +267,19 @@ def test_where_the_scheduler_binds_each_rank_has_a_cpu_of_its_own(places, cpus, 
     assert placement.wrong_cpus(processes(*places), cpus) == wrong
 
 
-def test_an_unknown_binding_is_told():
+def test_an_unknown_binding_is_told_and_nodes_that_no_scheduler_lists_are_so_many_as_are_asked_for():
     partition = SimpleNamespace(fullname='site:cpu', extras={'binding': 'none'})
     with pytest.raises(PlumblineError, match="extras of site:cpu: binding 'none': give 'topology' or 'scheduler'"):
         MpiCheck.bound.fget(SimpleNamespace(current_partition=partition))
 
     def allnodes():
         raise NotImplementedError
-    assert nodes_of(SimpleNamespace(scheduler=SimpleNamespace(allnodes=allnodes, filternodes=list))) is None
+    job = SimpleNamespace(scheduler=SimpleNamespace(allnodes=allnodes, filternodes=list), sched_flex_alloc_nodes=3)
+    assert nodes_of(job) is None
+    partition.scheduler = SimpleNamespace(registered_name='pbs')
+    check = SimpleNamespace(nodes=0, suspected=None, current_partition=partition, job=job, is_dry_run=lambda: False)
+    MpiCheck.choose_nodes(check)        # --flex-alloc-nodes=3
+    assert check.nodes == 3
 
 
 def test_a_node_at_the_end_of_our_last_job_counts_as_idle():
@@ -288,8 +293,8 @@ def test_a_node_at_the_end_of_our_last_job_counts_as_idle():
 
     nodes = [Node('n1', 'IDLE'), Node('n2', 'IDLE', 'COMPLETING'), Node('n3', 'COMPLETING'), Node('n4', 'MIXED', 'COMPLETING'),
              Node('n5', 'ALLOCATED'), Node('n6', 'DRAIN', 'IDLE'), Node('n7', 'IDLE', 'RESERVED', 'MAINTENANCE'), Node('n8', 'IDLE', 'DYNAMIC_NORM'),
-             Node('n9', 'IDLE', 'MAINTENANCE')]
+             Node('n9', 'IDLE', 'MAINTENANCE'), Node('n10', 'ALLOCATED', 'COMPLETING')]
     scheduler = SimpleNamespace(allnodes=lambda: nodes, filternodes=lambda _, found: found)
     scheduler.filternodes_by_state = lambda found, state: JobScheduler.filternodes_by_state(scheduler, found, state)
     found = nodes_of(SimpleNamespace(scheduler=scheduler), 'idle')
-    assert (str(found.usable), str(found.busy), str(found.others)) == ('n[1-3,7-8]', 'n[4-5]', 'n[6,9]')
+    assert (str(found.usable), str(found.busy), str(found.others)) == ('n[1-3,7-8]', 'n[4-5,10]', 'n[6,9]')

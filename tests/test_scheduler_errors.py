@@ -1,5 +1,6 @@
 '''What is said when a scheduler refuses a job, ends it, or does not answer; most of it on a real Slurm (tests/cluster).'''
 
+import os
 import re
 import signal
 from types import SimpleNamespace
@@ -186,6 +187,23 @@ def test_sbatch_not_in_path_and_a_partition_that_the_site_file_does_not_have(tmp
         made = settings.site([{'name': 'made', 'hostnames': ['.*'], 'partitions': [{'name': 'p', 'scheduler': scheduler, 'environs': []}]}], [])
         return [made['general'][-1][key] for key in ('poll_rate_max', 'poll_rate_min')]
     assert rates('squeue') == [1, 0.2] and rates('local') == [10, 10]
+
+
+def test_a_job_whose_exit_code_the_scheduler_does_not_keep_has_not_failed(tmp_path):
+    '''Torque, or PBS without a history: once the job is over qstat does not know it.'''
+    here = tmp_path / 'bin'
+    rfm.script(here / 'qsub', 'bash "$5" > "$2" 2> "$4"; echo 7.made')
+    rfm.script(here / 'qstat', 'exit 153')
+    done = workplace(tmp_path / 'place', f"{here}:{os.environ['PATH']}").reframe('-r', '-n', 'Quick|Ending.*fails', checks=JOBS, CANNED_SCHEDULER='torque')
+    assert done.cases()['Quick']['result'] == 'pass', done.out
+    assert reasons(done.report) == {'Ending %way=fails': 'sanity: sanity error: the job ended with exit code 1: all is lost'}
+
+
+@pytest.mark.parametrize('scheduler, counts', [('squeue', False), ('flux', False), ('torque', False), ('pbs', False), ('lsf', False),
+                                               ('slurm', True), ('pbspro', True), ('local', True)])
+def test_exit_codes_count_for_other_suites_where_the_scheduler_tells_them(scheduler, counts):
+    made = settings.site([{'name': 'made', 'hostnames': ['.*'], 'partitions': [{'name': 'p', 'scheduler': scheduler, 'environs': []}]}], [])
+    assert made['general'][-1]['trap_job_errors'] is counts
 
 
 @pytest.mark.parametrize('reason, said', [

@@ -146,5 +146,5 @@ class shmem_pipeline(rfm.RunOnlyRegressionTest, Pipeline):
 
     @run_before('sanity')
     def skip_without_start(self):
-        if not self.is_dry_run() and self.job.exitcode and (why := self.UNABLE.search(self.output('stderr'))):
+        if not self.is_dry_run() and self.job.exitcode != 0 and (why := self.UNABLE.search(self.output('stderr'))):
             self.skip_test(f'OpenSHMEM does not start here: {why.group()}')

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 from reframe.core.exceptions import ReframeError
@@ -34,11 +36,10 @@ class npb(rfm.RunOnlyRegressionTest, NamedMpiCheck):
                 why[letter] = error
         if not there:
             raise next((error for error in why.values() if isinstance(error, OtherMpi)), why['C'])
-        self.problem = text.choose(self.benchmark, list(there), self.memory_share(0.5), self.letter or None)
-        return there[self.problem]
+        return there[text.choose(self.benchmark, list(there), self.memory_share(0.5), self.letter or None)]
 
     def options(self):
         return []
 
     def figures(self, output, source):
-        return text.figures(output, source, name=self.benchmark, letter=self.problem, processes=len(self.cpus))
+        return text.figures(output, source, name=self.benchmark, letter=Path(self.binary).name.split('.')[1], processes=len(self.cpus))

@@ -133,7 +133,9 @@ _DURATIONS = ('time_limit', 'build_time_limit', 'max_pending_time')
 _LOOK_LOCAL = {'poll_rate_max': 10, 'poll_rate_min': 10}
 _LOOK_BATCH = {'poll_rate_max': 1, 'poll_rate_min': 0.2}
 
-#: From ``squeue`` ReFrame learns no exit code, and where it is to count every test of another suite fails; ours count it themselves.
+#: The schedulers that tell ReFrame how each job ended.  From another it may learn no exit code, and where that is to count every test of another
+#: suite fails; ours count it themselves.
+TELL_EXIT_CODE = ('local', 'ssh', 'slurm', 'pbspro')
 _NO_EXIT_CODE = {'trap_job_errors': False}
 
 LOGGING: dict[str, Any] = {
@@ -301,7 +303,7 @@ def site(systems, environments, logging=(), modes=(), general=(), **further):
     batch = [system['name'] for system in systems if any(part.get('scheduler') != 'local' for part in system['partitions'])]
     of_all = {key: value for entry in general if 'target_systems' not in entry for key, value in entry.items()}
     own = [entry for entry in general if 'target_systems' in entry]
-    blind = {system['name'] for system in systems if any(part.get('scheduler') == 'squeue' for part in system['partitions'])}
+    blind = {system['name'] for system in systems if any(part.get('scheduler') not in TELL_EXIT_CODE for part in system['partitions'])}
     general = [{**GENERAL, **_LOOK_LOCAL, **of_all}, *({**GENERAL, **_LOOK_BATCH, **(_NO_EXIT_CODE if name in blind else {}), **of_all,
                                                         'target_systems': [name]} for name in batch), *own]
     named = {mode['name'] for mode in modes}

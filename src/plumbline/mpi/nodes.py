@@ -37,6 +37,6 @@ def nodes_of(job, state='all'):
     usable = running if state == 'all' else job.scheduler.filternodes_by_state(running, state)
     if state == 'idle':     # with whatever else is said of it; and our own last job's node is on its way there
         usable = [node for node in running if node in usable or 'IDLE' in getattr(node, 'states', ())
-                  or ('COMPLETING' in getattr(node, 'states', ()) and 'MIXED' not in node.states)]
+                  or ('COMPLETING' in getattr(node, 'states', ()) and node.states.isdisjoint({'MIXED', 'ALLOCATED'}))]
     return Nodes(*(NodeSet.fromlist([node.name for node in part]) for part in (
         usable, [node for node in running if node not in usable], [node for node in found if node not in running])))

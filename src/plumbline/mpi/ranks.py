@@ -110,9 +110,9 @@ class Ranks(RegressionTestPlugin):
         found = nodes_of(self.job, state)
         if found is None and not wanted:
             self.skip_test(f'the scheduler {scheduler} does not say which nodes there are: give their number, -S {type(self).__name__}.nodes=N')
+        self.nodes = wanted or len(found.usable)
         if found is None:
             return
-        self.nodes = wanted or len(found.usable)
         if len(found.usable) < max(2, self.nodes):
             self.skip_test(f'needs {wanted or 2} nodes: {where} has {len(found.usable)} that can be used'
                            + (f' and are {state}, not {found.busy} (--flex-alloc-nodes=all waits for them)' if found.busy else '')

@@ -9,11 +9,16 @@ from reframe.core.exceptions import SanityError
 from plumbline import settings
 from plumbline.errors import PlumblineError, in_one_line
 from plumbline.judged import Judged, measured
-from plumbline.mpi import installed
+from plumbline.mpi import installed, placement
 from plumbline.mpi.families import Settings, family_of, obituary
 from plumbline.mpi.ranks import Ranks
 from plumbline.named.products import PRODUCTS
 from plumbline.rfm import file_systems
+
+#: What each process of a launch tells: its rank, where the launcher says it, its node and its CPUs.  One line at once, lest those of others mix.
+_TELL_PLACE = ("sh -c 'echo \"plumbline: rank ${OMPI_COMM_WORLD_RANK-${PMI_RANK-$SLURM_PROCID}} on $(uname -n): "
+               "$(grep Cpus_allowed_list /proc/self/status)\"'")
+_PLACE = re.compile(r'^plumbline: rank (\d*) on (\S+): Cpus_allowed_list:\s+(\S+)$', re.MULTILINE)
 
 
 class NamedCheck(Judged):
@@ -143,7 +148,8 @@ class NamedCheck(Judged):
 class NamedMpiCheck(Ranks, NamedCheck):
     '''The same of an MPI program: one process on each core, one thread each, started by the environment's MPI.
 
-    Such programs do not say where their processes ran.  Before the first run each process of a launch of the same kind says which CPUs it may use.
+    Such programs do not say where their processes ran.  Before the first run each process of a launch of the same kind says on which node
+    it is, and which CPUs it may use.
     '''
 
     ranks, transport, numbered = 'all', 'default', True
@@ -156,7 +162,7 @@ class NamedMpiCheck(Ranks, NamedCheck):
         if self.bound and (lines := self.family.rank_lines(self.cpus[:self.num_tasks_per_node], self.nodes)):     # the job writes it
             self.plumbline.inputs = {**(self.plumbline.inputs or {}), self.family.rank_file['name']: '\n'.join([*lines, ''])}
         self.env_vars.update({'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1', 'MKL_NUM_THREADS': '1'})
-        self.prerun_cmds += [f'{self.job.launcher.run_command(self.job)} grep Cpus_allowed_list /proc/self/status']
+        self.prerun_cmds += [f'{self.job.launcher.run_command(self.job)} {_TELL_PLACE}']
         self.plumbline.ranks, self.plumbline.transport = len(self.cpus), self.transport
         self.run_command(command)
         self.describe([*(f'{name}={value}' for name, value in self.env_vars.items()), *launcher, *command])
@@ -170,12 +176,18 @@ class NamedMpiCheck(Ranks, NamedCheck):
     def check_binding(self):
         if self.is_dry_run():
             return
-        found = re.findall(r'^Cpus_allowed_list:\s+(\S+)', self.output(), re.MULTILINE)
-        if self.bound and sorted(found) != sorted(map(str, self.cpus)):
-            raise SanityError(f"the processes may use the CPUs {', '.join(found) or 'of which none told'}, and one each of "
-                              f"{', '.join(map(str, self.cpus))} was asked for: {self.family.title} was not told, or does not bind")
-        if not self.bound and (len(found) != len(self.cpus) or not all(one.isdigit() for one in found)):
-            raise SanityError(f"the processes may use the CPUs {', '.join(found)}: the scheduler was to give each of {len(self.cpus)} one")
+        found = sorted(_PLACE.findall(self.output()), key=lambda one: (int(one[0] or 0), one[1]))
+        cpus = [one for *_, one in found]
+        told = f"the processes may use the CPUs {', '.join(cpus) or 'of which none told'}"
+        if self.bound and sorted(cpus) != sorted(map(str, self.cpus)):
+            raise SanityError(f"{told}, and one each of {', '.join(map(str, self.cpus))} was asked for: {self.family.title} was not told, or "
+                              'does not bind')
+        if len(cpus) != len(self.cpus):
+            raise SanityError(f'{told}: the scheduler was to give each of {len(self.cpus)} one')
+        processes = [{'host': host, 'cpus': one} for _, host, one in found]
+        wrong = placement.wrong_nodes(processes, self.nodes) or placement.wrong_cpus(processes, [one if one.isdigit() else None for one in cpus])
+        if wrong:
+            raise SanityError(wrong)
 
 
 class OnFileSystem(file_systems.OneFileSystem):

@@ -148,8 +148,8 @@ class Job(RegressionTestPlugin):
 
     @run_before('run')
     def echo_exit_code(self):
-        '''From ``squeue`` ReFrame learns no exit code, and takes that for a failure.'''
-        if self.current_partition.scheduler.registered_name == 'squeue':
+        '''From some schedulers ReFrame learns no exit code, and takes that for a failure.'''
+        if self.current_partition.scheduler.registered_name not in settings.TELL_EXIT_CODE:
             self.postrun_cmds += [f'echo {EXIT_CODE} $?']
 
     @run_before('run')
