@@ -65,7 +65,7 @@ def write(tmp_path):
 
 
 def compared(*reports):
-    *before, after = [sides.load(path, None) for path in reports]
+    *before, after = [sides.load(path, '') for path in reports]
     return compare.compare(before, after)
 
 
@@ -140,8 +140,8 @@ def drawn(generator, sessions, noise, loss=0.0, parts=(), unlike=0.4, mood=0.5):
             values[-1] *= (1 - loss * (number in parts)) ** registry.better(name)
             rows = [{'check': 'made', 'metric': name, 'subsystem': subsystem, 'side': side, 'value': value,
                      'interval_low': value * (1 - scatter), 'interval_high': value * (1 + scatter)} for side, value in enumerate(values)]
-            place = {'check': 'made', 'partition': 'p', 'environ': 'e', 'metric': f'{name}.{subject}', 'nodes': ('n1', 'n1')}
-            pairs.append(compare._Pair(place, '', rows[:-1], rows[-1]))
+            place = {'check': 'made', 'partition': 'p', 'environ': 'e', 'metric': f'{name}.{subject}', 'nodes': ('n1', 'n1'), 'node': ''}
+            pairs.append(compare._Pair(place, rows[:-1], rows[-1]))
     return pairs
 
 
@@ -243,6 +243,15 @@ def test_a_noisy_session_is_unclear(write):
     assert kinds(compared(zero, same))['difference.cg'] == 'within noise'
 
 
+def test_a_subsystem_whose_losses_noise_hides_is_not_judged(write):
+    def session(rate):
+        return sides.load(write(case(metric('bandwidth.write', rate, seed=write.count, subsystem=registry.FILES), *company(write.count))), '')
+    before = list(map(session, (1000, 100, 3000, 300, 800)))
+    found, again = (compare.compare(before, session(10)) for _ in range(2))
+    assert kinds(found) == {'bandwidth.write': 'unclear'} and found.incomparable == [('', 'files, rates and times')]
+    assert found.exit_status == 3 and compare.confirmed(found, [again]).exit_status == 3
+
+
 @pytest.mark.parametrize('name, before, after, kind', [
     ('bandwidth.nt', 1000, 0.0, 'slower'), ('overlap.Iallreduce', 0.8, 0.0, 'slower'), ('bandwidth.nt', 1000, float('nan'), 'failed'),
     ('latency.memory', 5, float('nan'), 'failed'), ('latency.memory', 5, 0.0, 'unclear'), ('overlap.Iallreduce', None, 0.0, 'unclear')])
@@ -338,6 +347,20 @@ def test_another_working_set_of_a_cache_is_another_metric(write):
     for sessions in ((before, of_cache(smaller), of_cache(usual)), (before, of_cache(smaller, usual, usual))):
         change, = (one for one in compared(*sessions).changes if one.metric == 'bandwidth.nt.L2')
         assert [change.before, change.after] == pytest.approx([1000, 1000], rel=0.02) and 'not compared' not in change.reason
+
+
+@pytest.mark.parametrize('before, after', [((100.0, 'GB/s'), (50000.0, 'MB/s')), ((50000.0, 'MB/s'), (100.0, 'GB/s'))])
+def test_a_metric_in_another_unit_is_not_compared(write, capsys, before, after):
+    def session(value, unit):
+        return write(made_report.of_another_suite(('copy', [value, 0.9 * value, -0.5, None, unit, 'pass'])))
+    found = compared(session(*before), session(*after))
+    change, = found.changes
+    assert (change.kind, change.ratio, found.exit_status) == ('unclear', None, 3)
+    assert change.reason == f'not compared: another unit than before: {after[1]}, and {before[1]} before'
+    comparison.render(found, Console(width=120))
+    assert 'nan' not in capsys.readouterr().out
+    change, = compared(session(*after), session(*before), session(*after)).changes
+    assert (change.kind, change.before, change.ratio) == ('within noise', pytest.approx(after[0]), pytest.approx(1))
 
 
 def test_a_variable_of_the_command_line_makes_another_test(write):
@@ -437,17 +460,28 @@ def test_worse_is_what_is_worse_in_each_session_after_that_measured_it(place, tm
     assert ('slower but not in' in done.out) == (code == 0) and (' 1 slower' in done.out) == (code == 1)
 
 
-def test_a_test_that_fails_in_one_session_after_only_is_not_worse(write):
+@pytest.mark.parametrize('nodes', [['n1'], ['n2'], []])
+def test_a_test_that_fails_in_one_session_after_only_is_not_worse(write, nodes):
     def session(*triad):
-        return sides.load(write(case(*company(write.count), name='Other %threads=one'), *triad), None)
+        return sides.load(write(case(*company(write.count), name='Other %threads=one'), *triad), '')
     before, again = (session(case(metric('bandwidth.nt', 1000, seed=number))) for number in range(2))
-    failed = [session(case(result='fail', fail_phase='sanity', fail_reason='wrong results')) for _ in range(2)]
+    broken = made_report.case(result='fail', fail_phase='compile', fail_reason='no cc', job_nodelist=nodes)
+    failed = [session(broken) for _ in range(2)]
     found = compare.compare([before], failed[0])
     assert [change.kind for change in found.wrong] == ['failed', 'gone']
     assert compare.confirmed(found, [compare.compare([before], again)]).wrong == []
     assert compare.confirmed(found, [compare.compare([before], failed[1])]).wrong == found.wrong
     with pytest.raises(PlumblineError, match='compared with itself'):
         compare.confirmed(found, [found])
+
+
+def test_a_test_that_fails_on_one_of_several_nodes_is_not_cleared_by_the_others(write):
+    def session(*more):
+        return sides.load(write(*(case(metric('bandwidth.nt', 1000, seed=write.count), node=node, unique_name=node) for node in ('n1', 'n2')), *more), '')
+    before, again = session(), session()
+    after = session(made_report.case(result='fail', fail_phase='sanity', fail_reason='wrong results', job_nodelist=['n3'], unique_name='n3'))
+    found = compare.confirmed(compare.compare([before], after), [compare.compare([before], again)])
+    assert [(change.kind, change.nodes) for change in found.wrong] == [('failed', ('', 'n3'))]
 
 
 @pytest.mark.slow
@@ -461,7 +495,7 @@ def test_a_session_in_which_it_is_unclear_does_not_clear_what_is_worse(write, un
         others = [metric(f'bandwidth.company{number}.L2', 1000, seed=write.count) for number in range(10)]
         left = [metric('bandwidth.nt.L2', rate, spread, seed=write.count, verdict=verdict, reference=reference, **more)] if rate else []
         return sides.load(write(case(*left, metric('of_limit.nt.L2', 0.5, seed=write.count, unit='1'), record={'level': 'L2', 'working_set': size}),
-                                case(*others, name='Company %threads=one')), None)
+                                case(*others, name='Company %threads=one')), '')
     before = session(1000)
 
     def confirmed(after, *others):

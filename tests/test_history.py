@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from made_report import MACHINE, case, measurement, metric, result, write_report
+from made_report import MACHINE, case, measurement, metric, of_another_suite, result, write_report
 from plumbline.analysis import history
 from plumbline.cli import app
 from plumbline.comparison import sides
@@ -326,8 +326,10 @@ def turns(number):
 @pytest.mark.slow
 @pytest.mark.parametrize('node, values, losses', [
     (lambda number: 'n1' if number < 14 else 'n2', STEP, []), (turns, [1.0, 0.8] * 10, []),
-    (turns, [0.8, 1.0] * 10 + [0.8, 0.9] * 10, [('memory, one thread on n2', -0.1)]), (turns, STEP, [('memory, one thread', -0.1)])],
-    ids=['another node', 'take turns', 'one of them loses', 'both lose'])
+    (turns, [0.8, 1.0] * 10 + [0.8, 0.9] * 10, [('memory, one thread on n2', -0.1)]), (turns, STEP, [('memory, one thread', -0.1)]),
+    (lambda number: f'n{number % 8}', [0.9 if number % 8 == 2 and number >= 264 else 1.0 for number in range(320)],
+     [('memory, one thread on n2', -0.1)])],
+    ids=['another node', 'take turns', 'one of them loses', 'both lose', 'one of many after years'])
 def test_nodes_are_held_against_themselves(tmp_path, node, values, losses):
     fill(tmp_path, values, node=node)
     found = history.read(tmp_path / 'archive')
@@ -349,6 +351,16 @@ def test_another_working_set_of_a_cache_is_no_loss(tmp_path, later, losses):
     assert len(history.lasting(found)) == losses and {len(one.values) for one in found.metrics.values()} == {20 if losses else 6}
     said = "skipped: 56 values of caches with another working set than the last session's"
     assert (said in run(tmp_path).output) == (not losses) and len(found.sessions) == 20
+
+
+def test_another_unit_is_no_loss(tmp_path):
+    for number in range(20):
+        value, unit = (100.0, 'GB/s') if number >= 14 else (100000.0, 'MB/s')
+        stream = of_another_suite(('copy', [value * (1 + number % 2 / 100), value, -0.5, None, unit, 'pass']))
+        archive.archive(write_report(tmp_path / 'r.json', [stream], start=1579075200 + 86400 * number), tmp_path / 'archive')
+    found = history.read(tmp_path / 'archive')
+    series, = found.metrics.values()
+    assert history.lasting(found) == [] and (series.unit, len(series.values), len(found.sessions), found.other_units) == ('GB/s', 6, 20, 14)
 
 
 def test_a_test_that_is_renamed_again_and_again_has_a_history(tmp_path):

@@ -83,6 +83,9 @@ def test_subsystems_losses_and_what_was_left_out_have_a_state():
     assert other == [] and set(still) == set(state)       # another mode says nothing of it
     again, state = notify.changes(state, summary(good, courses=[course]))
     assert {(one['was'], one['now']) for one in again} == {('FAIL', 'PASS')} and len(again) == 2 and state == {}
+    on_node = f'memory, one thread on {sample.HOST}, rates and times'       # which has no course of its own once all is well
+    _, state = notify.changes({}, summary(good, [Loss(on_node, f'{on_node}: 5 % worse since then')], [on_node]))
+    assert [one['now'] for one in notify.changes(state, summary(good, courses=[course]))[0]] == ['PASS']
     left_out = sample.case('cores', result='skip', detail={'skipped': [{'metric': 'all', 'reason': 'there is one CPU', 'recorded': 5}]})
     found, state = notify.changes({}, summary(sample.frame(left_out, sample.case('a', [sample.metric('of_limit.x', 0.9)]))))
     assert [(one['name'], one['now'], one['reason'].partition(';')[0]) for one in found] == [
@@ -111,6 +114,18 @@ def test_a_test_whose_passes_see_nothing_and_a_disturbed_session_are_told():
     failed, still = after(state, 'PASS', waited=9.5)
     assert failed == [('cpu_availability', 'measurement', 'PASS', 'FAIL')] and 'the measurement' in still
     assert after(state, 'PASS', waited=0.4) == ([('the measurement', 'measurement', notify.NOT_JUDGED, 'PASS')], {})
+
+
+def test_a_session_that_could_not_be_judged_is_told_where_nothing_else_says_so():
+    good, none = sample.metric('of_limit.x', 0.9), sample.metric('of_limit.x', 0.9, reference=None)
+    elsewhere = sample.case('b', [none], detail={'other_processors': ['Older CPU']})
+    scattered = sample.case('c', [sample.metric('of_limit.x', 0.9, verdict='UNSTABLE')])
+    found, state = notify.changes({}, summary(sample.frame(sample.case('a', [good]), elsewhere)))
+    assert [(one['name'], one['of'], one['now'], one['reason']) for one in found] == [
+        ('the session', 'session', notify.NOT_JUDGED, 'NOT JUDGED: what has references of another processor (Older CPU)')]
+    further, state = told(state, summary(sample.frame(sample.case('a', [good]), elsewhere, scattered)))
+    assert further == [('c', 'PASS', notify.NOT_JUDGED)] and 'the session' in state
+    assert told(state, summary(sample.frame(sample.case('a', [good]), sample.case('c', [good]))))[1] == {}
 
 
 @pytest.fixture

@@ -56,6 +56,16 @@ def test_the_best_partition_of_a_system_counts():
     assert both.alone == {'small': 0, 'large': 1}
 
 
+def test_what_is_in_another_unit_is_not_in_common():
+    a, b, c = (session(sample.case('StreamTest', [rate('bandwidth.copy', value, unit=unit)]))
+               for value, unit in ((100.0, 'GB/s'), (90000.0, 'MB/s'), (45000.0, 'MB/s')))
+    all_three = found(a=a, b=b, c=c)
+    row, = all_three.rows
+    assert (row.unit, {*row.values}, row.relative('c')) == ('MB/s', {'b', 'c'}, 0.5) and all_three.alone == {'a': 1, 'b': 0, 'c': 0}
+    with pytest.raises(PlumblineError, match='no rate or time in common'):
+        found(a=a, b=b)
+
+
 def test_the_mean_of_a_subsystem_is_of_what_all_have():
     def of(plain, nt):
         metrics = [rate('bandwidth.plain', plain)] + ([rate('bandwidth.nt', nt)] if nt else [])

@@ -29,9 +29,6 @@ _REFERENCES = ['expected', 'recorded_states']
 #: A metric is part of its subsystem's course if it is in so many sessions.
 LEAST_VALUES = subsystems.LEAST_SESSIONS
 
-#: The probability that some node has a course of its own though all are alike.
-NODES_RATE = 0.01
-
 
 @dataclass(frozen=True)
 class Series:
@@ -130,7 +127,7 @@ class History:
     :attr damaged: what is wrong with the files that cannot be read.
     :attr ahead: sessions that began in the future, by the clock of now: one of the two clocks is, or was, wrong.
     :attr verdicts: session -> question -> verdict -> number of metrics, and of tests that ended without one.
-    :attr other_sets: how many values of caches are left out, of another working set than the last session had.
+    :attr other_sets: how many values of caches are left out, of another working set than the last session had; :attr other_units: likewise.
     '''
     system: str
     sessions: list
@@ -141,6 +138,7 @@ class History:
     ahead: list = field(default_factory=list)
     verdicts: dict = field(default_factory=dict)
     other_sets: int = 0
+    other_units: int = 0
 
 
 def read(root, system=None, last=None, names='', metrics='', until=None, node=None, environment=None):
@@ -171,9 +169,12 @@ def _of_files(files, system, names, metrics, node, environment):
     of_test = pl.col('name').is_null() & (not metrics.pattern)
     judged = judged.filter(pl.col('case').is_in(chosen[0]), of_test | pl.col('name').is_in(chosen[1]))
     frame = judged.filter(pl.col('metric').is_not_null(), pl.col('value') > 0, pl.col('value').is_finite())
-    known, of_set = set(frame['session'].unique()), archive.of_last_set(frame, _KEY)
+    known = set(frame['session'].unique())
+    of_unit = frame.filter(pl.col('unit').eq_missing(pl.col('unit').last().over(_KEY)))     # in another one it was another metric
+    of_set = archive.of_last_set(of_unit, _KEY)
     return History(system, [path.stem for path in files if path.stem in known], _every_series(of_set), _accepted(files, frame),
-                   strangers, [], [path.stem for path in files if archive.is_ahead(path.stem)], _counted(judged), frame.height - of_set.height)
+                   strangers, [], [path.stem for path in files if archive.is_ahead(path.stem)], _counted(judged), of_unit.height - of_set.height,
+                   frame.height - of_unit.height)
 
 
 def _accepted(files, frame):
@@ -268,7 +269,7 @@ def courses(history):
 
     The weighted mean of the logarithms of its metrics over their medians; weights as those of a subsystem's score.  Metrics that other
     sessions measure have a course of their own: of an acceptance week and the nights after it, say.  So has a node that certainly differs
-    from the others, where nodes take turns: that a session ran elsewhere is no loss.
+    from the others, where nodes take turns, always or by a loss of its own: that a session ran elsewhere is no loss.
     '''
     groups, alike = defaultdict(list), defaultdict(list)
     several = len({key.partition for key in history.metrics}) > 1
@@ -277,8 +278,8 @@ def courses(history):
             groups[series.subsystem + (f' of {key.partition}' if several else ''), series.kind].append(key)
             alike[series.noise].append(changes.scatter(list(series.values.values())))
     priors = prediction.priors(alike)
-    found = [course for (name, kind), of_group in groups.items() for name, keys in _together(name, of_group, history.metrics)
-             for course in _of_nodes(*_course(name, kind, keys, history, priors))]
+    together = [(name, kind, keys) for (of_all, kind), of_group in groups.items() for name, keys in _together(of_all, of_group, history.metrics)]
+    found = [course for one in together for course in _of_nodes(changes.RATE / len(together), *_course(*one, history, priors))]
     prior = prediction.learnt([changes.scatter(one.values) for one in found], prediction.PRIORS[registry.RATIO])
     return found, prior
 
@@ -344,19 +345,15 @@ def _joined(logs, weights):
     return total / present, present, present >= measured / 2
 
 
-def _of_nodes(course, nodes):
+def _of_nodes(rate, course, nodes):
     '''The course of each node that certainly differs from the rest, the most certain first, and that of the rest; a list.
 
-    :arg nodes: shape (n,), names; '' of several.'''
-    logs, left = np.log(course.values), np.full(nodes.size, True)
-    found: list[Course] = []
-    while True:
-        names = sorted({*nodes[left]} - {''})
-        chance, node = min(((changes.apart(logs[left & (nodes == name)], logs[left & (nodes != name)]), name) for name in names), default=(1.0, ''))
-        if chance * max(1, len(names)) > NODES_RATE:
-            return [*found, course.part(left, node if found and (nodes[left] == node).all() else '')]
-        found.append(course.part(left & (nodes == node), node))
-        left &= nodes != node
+    :arg rate: as of :func:`changes.nodes_apart`; :arg nodes: shape (n,), names; '' of several.'''
+    first = int(np.argmax([name in course.accepted for name in course.sessions]))
+    apart = changes.nodes_apart(course.values, course.shares, nodes, first, rate)
+    left = ~np.isin(nodes, apart)
+    its = {*nodes[left]}
+    return [*(course.part(nodes == node, node) for node in apart), course.part(left, its.pop() if apart and len(its) == 1 else '')]
 
 
 def _accepted_of_most(keys, weights, there, sessions, accepted):

@@ -20,7 +20,6 @@ from plumbline.comparison import sides
 from plumbline.errors import PlumblineError
 from plumbline.model import grouping, prediction, quantity, registry, repetitions, states, subsystems, uncertainty, verdict
 from plumbline.model.prediction import LEAST_LOSS, MOST_LOSS
-from plumbline.model.quantity import percent
 
 #: What became of a metric, from the worst to the best.
 FAILED, SLOWER, GONE, CHANGED, UNCLEAR, FASTER, NEW, WITHIN = KINDS = (
@@ -41,7 +40,8 @@ class Change:
     :attr kind: one of :data:`KINDS`; ``changed`` is beyond noise where nobody can say which way is better.
     :attr check: the test, with its parameters; :attr name: of its class.
     :attr nodes: (before, after), names with commas.
-    :attr before: median of the sessions before, in ``unit``; :attr after: that of the session after; None without one.
+    :attr node: its name, of a test that ran on several at once; else ''.
+    :attr before: median of the sessions before, in ``unit``, NaN where they had another one; :attr after: that after; None without one.
     :attr sees: the loss that would have been seen with a probability of 95 %, e.g. 0.05; None if there is nothing to compare.
     :attr chance: the probability of such a change, or a larger one, if nothing has changed.
     :attr verdicts: (before, after); None where there was none.
@@ -62,11 +62,12 @@ class Change:
     verdicts: tuple[str | None, str | None] = (None, None)
     reason: str = ''
     question: str = registry.SOFTWARE
+    node: str = ''
 
     @property
     def ratio(self):
         '''After over before; None where one of them is missing or 0.'''
-        return self.after / self.before if self.before and self.after is not None else None
+        return self.after / self.before if quantity.known(self.before) and self.before and self.after is not None else None
 
     @property
     def severity(self):
@@ -97,6 +98,11 @@ class Part:
         '''``L2, rates and times``.'''
         return subsystems.score_of(self.subsystem, self.of)
 
+    @property
+    def blind(self):
+        '''Whether it passes as it would have, for noise, with hardly anything left.'''
+        return self.verdict == verdict.PASS and self.sees > MOST_LOSS
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -107,8 +113,8 @@ class Comparison:
     :attr changes: of every metric, the worst first.
     :attr state: (what, only before, only after): kernel, compiler, ... that are not the same; both lists of texts.
     :attr parts: the subsystems, the worst first.
-    :attr incomparable: (node, name), as of a part, of those that both sides measured and that are no part, as all of it is unclear; not the shares
-        and ratios of a subsystem whose rates and times are one.
+    :attr incomparable: (node, name), as of a part, of those that both sides measured and all of which is unclear, if they are no part, or a blind
+        one; not the shares and ratios of a subsystem whose rates and times are one that sees.
     '''
     system: str
     before: tuple[str, ...]
@@ -140,11 +146,11 @@ class Comparison:
         return 1 if self.wrong or self.slower else 3 if self.undecided or self.incomparable or both == {UNCLEAR} else 0
 
 
-def _place(before, after):
+def _place(before, after, node):
     row = after or before
     return {'check': row['case'], 'name': row['check'], 'partition': row['partition'], 'environ': row['environ'], 'metric': row['name'] or '',
             'unit': row['unit'] or '1', 'nodes': tuple(side['hostname'] if side else '' for side in (before, after)),
-            'verdicts': tuple(side and side['verdict'] for side in (before, after)),
+            'verdicts': tuple(side and side['verdict'] for side in (before, after)), 'node': node or '',
             'question': registry.question(row['subsystem'], row['metric'] or '', bool(row['foreign']))}
 
 
@@ -153,11 +159,9 @@ class _Pair:
     '''A metric that is comparable.
 
     :attr place: of its :class:`Change`.
-    :attr node: of its key.
     :attr before: rows, one for each session before; :attr after: the row after; of one state, with values above 0.
     '''
     place: dict
-    node: str
     before: list
     after: dict
 
@@ -230,7 +234,7 @@ def _judged(pair, predicted, chance, named, listed, rate):
         else:
             kind, reason = UNCLEAR, 'its interval holds the value before' if named else f'probably {way}'
     elif predicted.sees(rate) > MOST_LOSS:
-        kind, reason = UNCLEAR, f'too noisy before: no loss of less than {percent(MOST_LOSS, 0)} is seen'
+        kind, reason = UNCLEAR, f'too noisy before: no loss of less than {quantity.percent(MOST_LOSS, 0)} is seen'
     elif low <= 0 or math.log(high / low) / 2 > max(predicted.distance(rate), math.log1p(LEAST_LOSS)):
         kind, reason = UNCLEAR, 'too noisy after: its interval is wider than what must be seen'
     return Change(kind, **pair.place, before=predicted.middle, after=value, sees=sees, chance=chance, reason=reason)
@@ -243,7 +247,7 @@ def _part(row):
 
 
 def _parts(pairs, predicted):
-    its = grouping.by_key(((pair.node, *part), (pair, one)) for pair, one in zip(pairs, predicted) if (part := _part(pair.after)))
+    its = grouping.by_key(((pair.place['node'], *part), (pair, one)) for pair, one in zip(pairs, predicted) if (part := _part(pair.after)))
     judged = subsystems.judged({key: [_member(pair, one) for pair, one in alike] for key, alike in its.items()})
     found = [Part(node, part, of, known.score, known.verdict, known.sees, frozenset(pair.after['check'] for pair, _ in its[node, part, of]))
              for (node, part, of), known in judged.items()]
@@ -261,34 +265,33 @@ def _change(rows, after, node):
     :arg rows: those before, oldest first; :arg after: the row after, or None.
     '''
     before = rows[-1] if rows else None
-    place = _place(before, after)
+    place = _place(before, after, node)
     measured = [row for row in rows if row['value'] is not None]
-    if after and not place['metric']:
-        failed = after['verdict'] == verdict.FAIL
-        old = before and before['verdict'] == verdict.FAIL
-        return Change(WITHIN if old else FAILED, **place, reason=after['reason'] or '') if failed else None
     if not place['metric']:
-        return None             # failed before, and does no longer
+        old, failed = (row and row['verdict'] == verdict.FAIL for row in (before, after))
+        return Change(WITHIN if old else FAILED, **place, reason=after['reason'] or '') if failed else None
     if after is None:
         return Change(GONE, **place, before=measured[-1]['value']) if measured else None
     if not measured:
         return Change(NEW, **place, after=after['value'])
     if after['value'] is None:
         return Change(FAILED, **place, before=measured[-1]['value'], reason=after['reason'] or '')
-    of_set = states.of_set(measured, after['working_set'])
+    unclear = {'kind': UNCLEAR, **place, 'after': after['value']}
+    of_unit = [row for row in measured if row['unit'] == after['unit']]
+    if not of_unit:
+        return Change(**unclear, before=np.nan, reason=f"not compared: another unit than before: {after['unit']}, and {measured[-1]['unit']} before")
+    of_set = states.of_set(of_unit, after['working_set'])
     if not of_set:
-        was, now = (quantity.size(row['working_set']) for row in (measured[-1], after))
-        return Change(UNCLEAR, **place, before=measured[-1]['value'], after=after['value'],
-                      reason=f'not compared: another working set than before: {now}, and {was} before')
+        was, now = (quantity.size(row['working_set']) for row in (of_unit[-1], after))
+        return Change(**unclear, before=of_unit[-1]['value'], reason=f'not compared: another working set than before: {now}, and {was} before')
     alike, after = sides.in_one_state(of_set, after)
     if not alike:
         now = states.text(states.of_row(after)[0]['state'])
-        return Change(UNCLEAR, **place, before=measured[-1]['value'], after=after['value'],
-                      reason=f'measured in another state of the machine than before: {now}')
+        return Change(**unclear, before=of_set[-1]['value'], reason=f'measured in another state of the machine than before: {now}')
     if not all(math.isfinite(row['value']) and row['value'] > 0 for row in (*alike, after)):
         kind, reason = _without_ratio(alike, after)
         return Change(kind, **place, before=alike[-1]['value'], after=after['value'], reason=reason)
-    return _Pair(place, node or '', alike, after)
+    return _Pair(place, alike, after)
 
 
 def _without_ratio(before, after):
@@ -344,7 +347,7 @@ def confirmed(found, others):
         told = [change for change in other.changes if change.after is not None or change.kind == FAILED]       # else its test did not run
         tests = [replace(change, kind=WITHIN, metric='') for change in told]
         said = {_key(change): change for change in (*tests, *told)}
-        rulings = {(part.node, part.name): part.verdict for part in other.parts if part.verdict != verdict.UNSTABLE}
+        rulings = {(part.node, part.name): part.verdict for part in other.parts if part.verdict != verdict.UNSTABLE and not part.blind}
         changes = [replace(change, kind=UNCLEAR, reason=f'{change.kind} but not in {other.after}')
                    if change.kind in WRONG and _clears(said.get(_key(change), change), change) else change for change in found.changes]
         parts = [replace(part, verdict=min(part.verdict, rulings.get((part.node, part.name), part.verdict), key=verdict.SEVERITY.index))
@@ -355,7 +358,8 @@ def confirmed(found, others):
 
 
 def _key(change):
-    return change.check, change.partition, change.environ, change.nodes[0] or change.nodes[1], change.metric
+    before = change.nodes[0] if change.metric else ''       # a test that did not run has no row before, nor need it have a node
+    return change.check, change.partition, change.environ, before or change.node, change.metric
 
 
 def _is_usual(key, before):
@@ -384,7 +388,7 @@ def compare(before, after):
     found |= zip(pairs, judged)
     kinds = grouping.by_key(((key[3] or '', _part(new[key])), change.kind) for key, change in found.items()
                             if change and change.before is not None and change.after is not None)
-    known = {(part.node, (part.subsystem, of)) for part in parts for of in (part.of, subsystems.SHARES)}
+    known = {(part.node, (part.subsystem, of)) for part in parts if not part.blind for of in (part.of, subsystems.SHARES)}
     incomparable = [(node, subsystems.score_of(*part)) for (node, part), its in kinds.items()
                     if part and set(its) == {UNCLEAR} and (node, part) not in known]
     changes = [_failed(replace(change, reason=_why_gone(change, rows[-1])) if change.kind == GONE else change, new.get(key))

@@ -17,8 +17,8 @@ from plumbline.errors import PlumblineError
 from plumbline.model import grouping, quantity, registry, repetitions
 from plumbline.store import archive
 
-#: (check with its parameters, metric)
-Key = tuple[str, str]
+#: (check with its parameters, metric, unit: values in another one are not comparable)
+Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,10 @@ def compare(sessions: Mapping[str, Sequence[pl.DataFrame]]) -> Comparison:
     if not shared:
         raise PlumblineError(f"{', '.join(sessions)}: no rate or time in common; run the same checks on all of them")
     rows = []
-    for check, metric in shared:
-        have = {system: values[check, metric] for system, values in found.items() if (check, metric) in values}
+    for key in shared:
+        have = {system: values[key] for system, values in found.items() if key in values}
         about = next(iter(have.values()))[0]
-        rows.append(Row(registry.of_row(about)[0] or '', check, metric, about['unit'], registry.better(about['metric']),
+        rows.append(Row(registry.of_row(about)[0] or '', *key, registry.better(about['metric']),
                         {system: value for system, (_, value) in have.items()}))
     order = list(dict.fromkeys(row.subsystem for row in rows))
     return Comparison({system: (_processor(frames), [name for frame in frames for name in frame['session'].unique()])
@@ -129,7 +129,7 @@ def _values(frames: Sequence[pl.DataFrame]) -> dict[Key, tuple[dict[str, Any], V
         most = _largest(kept)
         for row in kept:
             case = row['display_name'], row['partition'], row['environ']
-            measured[case[0], _all(row['name'], most.get(case))][case[1:]].append(row)
+            measured[case[0], _all(row['name'], most.get(case)), row['unit']][case[1:]].append(row)
     found, several = {}, len({partition for places in measured.values() for partition, _ in places}) > 1
     for key, places in measured.items():
         about = next(iter(places.values()))[0]

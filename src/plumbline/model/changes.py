@@ -7,12 +7,13 @@ compared with does not creep along, so a loss of a little every week is found as
 
 import functools
 import itertools
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plumbline.model import prediction, subsystems
+from plumbline.model import prediction, registry, subsystems
 from plumbline.model.prediction import Prior
 
 #: Sessions of a new level: what goes away sooner is an incident of its session, not a step.
@@ -29,6 +30,9 @@ MOST_MEMORY = 0.6
 
 #: The probability that some series of an unchanged machine shows a step, at each session.
 RATE = 0.002
+
+#: The probability that some node differs from the others, by all its sessions, though all are alike.
+NODES_RATE = 0.01
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,38 @@ def apart(one: np.ndarray, other: np.ndarray) -> float:
         return 1.0
     (score,), (shift,), freedom = _scores(np.concatenate([one, other]), np.array([one.size]), (0.0, 0.0))
     return float(2 * special.stdtr(freedom, -abs(score))) if abs(shift) >= np.log1p(prediction.LEAST_LOSS) else 1.0
+
+
+def nodes_apart(values: np.ndarray, shares: np.ndarray, nodes: np.ndarray, first: int, rate: float) -> list[str]:
+    '''The nodes that certainly differ from all others, the most certain first: by all their sessions, or by a loss that lasts and that the others
+    do not have, however long all were alike before.
+
+    :arg values, shares: as of :func:`lasting`.
+    :arg nodes: of each session, shape (n,), names; '' of several.
+    :arg first: index of the session since which losses are looked for.
+    :arg rate: the probability that some node has such a loss though all are alike.
+    '''
+    left, found = np.full(nodes.size, True), list[str]()
+    while True:
+        names = sorted({*nodes[left].tolist()} - {''})
+        masks = ((left & (nodes == name), left & (nodes != name)) for name in names)
+        chance, node = min(((_alike(values, shares, *its, first, rate), name) for its, name in zip(masks, names)), default=(math.inf, ''))
+        if chance * max(1, len(names)) > 1:
+            return found
+        found.append(node)
+        left &= nodes != node
+
+
+def _alike(values: np.ndarray, shares: np.ndarray, own: np.ndarray, rest: np.ndarray, first: int, rate: float) -> float:
+    '''The probability that a node differs by so much by chance, over that at which it is certain.'''
+    logs, number = np.log(values), np.arange(values.size)
+    always = apart(logs[own], logs[rest]) / NODES_RATE
+    judged = own & (number >= first)
+    step = lasting(values[judged], prediction.PRIORS[registry.RATIO], subsystems.LEAST_SESSIONS, shares[judged])
+    if step is None or step.change > -prediction.LEAST_LOSS:
+        return always
+    since = number >= np.flatnonzero(judged)[step.begin]
+    return min(always, step.chance / rate) if apart(logs[own & since], logs[rest & since]) <= NODES_RATE else always
 
 
 def _splits(size: int, before: int = LASTING) -> np.ndarray:

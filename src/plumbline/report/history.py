@@ -98,6 +98,8 @@ def heading(history):
     for name, count in history.strangers.items():
         yield f'skipped: {count} sessions on another processor, {name}'
     yield from (f'skipped: {text}' for text in history.damaged)
+    if history.other_units:
+        yield f"skipped: {quantity.several(history.other_units, 'value')} in another unit than the last session's"
     if history.other_sets:
         yield f"skipped: {quantity.several(history.other_sets, 'value')} of caches with another working set than the last session's"
     if history.ahead:

@@ -64,16 +64,20 @@ def wrong(summary):
         if one['recorded']:
             found[f"not measured: {one['test']}"] = {'of': 'tests', 'state': NOT_JUDGED, 'reason': one['reason'], 'maintainers': [],
                                                      'check': one['check']}
+    hosts = {one['host'] for one in summary['metrics']} - {''}
     for one in summary['courses']:
         name = f"lasting loss: {one['name']}"
         if one['loss']:
             found[name] = {'of': 'history', 'state': verdict.FAIL, 'reason': one['loss'], 'maintainers': []}
         else:
             good[name] = verdict.PASS
-    if summary['exit_status'] == 2:
-        found['the session'] = {'of': 'session', 'state': NOT_JUDGED, 'maintainers': [],
-                                'reason': 'nothing was measured, it was broken off, or no verdict says why ReFrame failed'}
-    else:
+        of, _, kind = one['name'].rpartition(', ')
+        good |= {f'lasting loss: {of} on {host}, {kind}': verdict.PASS for host in hosts if len(hosts) == 1}     # it has no course of its own
+    status = summary['exit_status']
+    if status == 2 or (status == 3 and not found):
+        why = 'nothing was measured, it was broken off, or no verdict says why ReFrame failed' if status == 2 else summary['not_judged']
+        found['the session'] = {'of': 'session', 'state': NOT_JUDGED, 'reason': why, 'maintainers': []}
+    elif status != 3:       # there may be more to it than what is found
         good['the session'] = verdict.PASS
     return found, good
 

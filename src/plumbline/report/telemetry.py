@@ -32,7 +32,7 @@ def summary(session, losses=(), courses=()):
         'schema': SCHEMA_VERSION, 'session': rows['session'][0], 'system': rows['system'][0],
         'mode': next(reversed(_MODE.findall(session.info.get('cmdline') or '')), ''),
         'started': rows['started'][0].timestamp(), 'seconds': session.info.get('time_elapsed'),
-        'exit_status': session.exit_status(losses), 'counts': session.counts,
+        'exit_status': session.exit_status(losses), 'not_judged': session.not_judged(losses), 'counts': session.counts,
         'answers': [{'question': one.question, 'verdict': one.verdict, 'text': one.text} for one in session.answers],
         'subsystems': [{'subsystem': one.name, 'of': one.kind, 'question': one.question, 'verdict': one.verdict, 'reason': one.reason,
                         'change': _number(one.change), 'sees': _number(one.sees), 'judged': one.count, 'metrics': one.total}
