@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sample_session as sample
-from made_report import case, metric, result, write_report
+from made_report import MACHINE, case, metric, result, write_report
 from plumbline import schemas
 from plumbline.analysis import answers
 from plumbline.analysis.session import Session
@@ -21,6 +21,7 @@ from plumbline.report import acceptance as documents
 from plumbline.schemas import parsing
 from plumbline.store import archive
 from plumbline.sweep import results, state
+from test_collect import collected
 
 NAMES = '''schema: 1
 site: Centre <script>
@@ -206,3 +207,17 @@ def test_a_sweep_is_not_accepted_without_its_nodes(tmp_path, monkeypatch):
     sweep.record(sweep.nodes['n4'], state.OVER, state='failed', reason='it crashed')
     code, page = said()
     assert code == 1 and 'nodes not in order, or not measured: n3, n4' in page and 'not measured: failed: it crashed' in page
+
+
+@pytest.mark.parametrize('rates, other, status, node, why', [
+    ((100, 100, 100, 60, 60, 60, 60), {}, 1, 'nodes of two sorts', 'flops.x: no node stands out, but 4 and 3 nodes are of two sorts, 66.7 % apart'),
+    ((100, 100, 100, 100), {'cpu_model': 'Another CPU'}, 3, 'n0', 'not judged, since fewer than 3 nodes are peers in it: ')])
+def test_what_the_ranking_of_a_sweep_cannot_clear_is_not_accepted(tmp_path, monkeypatch, rates, other, status, node, why):
+    monkeypatch.setattr(results, 'ARCHIVE', tmp_path / 'archive')
+    passed = [metric('bandwidth.plain', 1000.0, **PREDICTED), metric('of_limit.plain', 0.9, '1', reference_from='portable.yaml'),
+              metric('cpu_availability', 0.99, '1', reference=[1.0, -0.3, 0], reference_from='portable.yaml')]
+    unjudged = {'unit': 'Mflop/s', 'reference': None, 'reference_from': '', 'verdict': 'NO REFERENCE'}
+    work, _ = collected(tmp_path / 's', {f'n{number}': [case(plumbline=result(
+        *passed, metric('flops.x', rate, **unjudged), machine=MACHINE | (other if not number else {})))] for number, rate in enumerate(rates)})
+    found = acceptance.read([str(work.folder)], tmp_path / 'archive')
+    assert found.exit_status == status and [(name, why in told) for _, name, told in found.nodes] == [(node, True)]

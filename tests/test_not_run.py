@@ -1,14 +1,19 @@
 '''A test that has references and vanishes, and references that vanish: neither is a pass.'''
 
 import json
+import shutil
 
 import pytest
 from typer.testing import CliRunner
 
 from made_report import MACHINE, case, metric, result, write_report
+from plumbline.analysis.session import Session
 from plumbline.cli import app
+from plumbline.comparison import sides
 from plumbline.references import not_run, others
 from plumbline.store import archive
+from plumbline.sweep import node, results, state
+from test_collect import PLAN
 
 COMMAND = "reframe -C config/site.py -c checks -R --mode daily --report-file '{}' -r"
 TRIAD, PINGPONG = {'name': 'Triad %threads=one'}, {'name': 'Pingpong %threads=one', 'environ': 'gnu-openmpi'}
@@ -55,10 +60,10 @@ def nights(tmp_path):
 @pytest.mark.slow
 def test_a_test_that_is_gone_is_no_pass_until_its_references_go_too(nights):
     assert nights.night(TRIAD, PINGPONG)[0] == 0
-    sixth = archive.sessions(nights.folder / 'archive')[5].stem
+    last = archive.sessions(nights.folder / 'archive')[-1].stem
     for _ in range(2):      # the second night as the first
         code, said = nights.night(TRIAD)
-        assert code == 3 and (f'NOT JUDGED: Pingpong/made:cpu/gnu-openmpi, not measured (it did not run, and the same command ran it in {sixth}: is its '
+        assert code == 3 and (f'NOT JUDGED: Pingpong/made:cpu/gnu-openmpi, not measured (it did not run, and the same command ran it in {last}: is its '
                               'environment still found, its partition still configured? references are recorded of 1 of its metrics)') in said
     skipped = {**PINGPONG, 'result': 'skip', 'plumbline': result(records=[], skipped=[{'metric': 'all', 'reason': 'one CPU'}])}
     assert 'did not run' not in nights.night(TRIAD, skipped)[1]      # it says why itself
@@ -72,6 +77,37 @@ def test_a_test_that_is_gone_is_no_pass_until_its_references_go_too(nights):
 @pytest.mark.parametrize('command', [COMMAND.replace(' -r', " -n '^Triad' -r"), COMMAND.replace('daily', 'node'), COMMAND.replace(' -r', ' -p gnu$ -r'), ''])
 def test_another_selection_lacks_nothing(nights, command):
     assert nights.night(TRIAD, command=command)[0] == 0
+
+
+@pytest.mark.slow
+def test_a_test_is_missed_once_the_command_of_today_has_run_it(nights):
+    '''Whatever command the sessions of the references were of; also by the references of a node.'''
+    today = COMMAND.replace(' -r', " -x '^nothing' -r")
+    assert [nights.night(*tests, command=today)[0] for tests in ([TRIAD], [TRIAD, PINGPONG], [TRIAD])] == [0, 0, 3]
+    (nights.folder / 'made.yaml').rename(nights.folder / 'made@n1.yaml')
+    code, said = nights.night(TRIAD, command=today)
+    assert code == 3 and 'NOT JUDGED: Pingpong/made:cpu/gnu-openmpi, not measured (it did not run' in said
+
+
+@pytest.mark.slow
+def test_a_run_report_that_is_not_archived_and_a_node_of_a_sweep_lack_it_as_well(nights, monkeypatch):
+    '''The job of the node, which reads its run report first, has an empty archive.'''
+    report = nights.run(TRIAD, judged=True)
+    monkeypatch.setenv('PLUMBLINE_REFERENCES', str(nights.folder))
+    root = nights.folder / 'archive'
+    assert [one.label for one in Session(sides.load(report, root)).not_measured] == ['Pingpong/made:cpu/gnu-openmpi']
+    monkeypatch.setattr(results, 'ARCHIVE', root)
+    work = state.create(nights.folder / 's', PLAN, 'job')
+    folder = work.folder / 'n1'
+    (folder / 'claim').mkdir(parents=True)
+    (folder / node.CPUS).write_text('2\n')
+    shutil.copy(report, folder / node.REPORT)
+    for left in (True, False):
+        if left:
+            results.prepare(folder, 'n1', 0)
+        found, why = results.collect(work, work.nodes['n1'])
+        assert why == '' and found['status'] == 3 and 'Pingpong/made:cpu/gnu-openmpi, not measured' in found['reason']
+    assert Session(archive.load_session(root)).exit_status() == 3
 
 
 def test_a_partition_of_another_name_lacks_all_that_the_former_one_had(nights):

@@ -9,7 +9,7 @@ import polars as pl
 from plumbline.analysis import lines, machine_state
 from plumbline.errors import PlumblineError
 from plumbline.model import grouping, parameters, processor, repetitions, states
-from plumbline.references import others
+from plumbline.references import not_run, others
 from plumbline.store import archive
 
 
@@ -34,7 +34,9 @@ def load(source, archive_root):
     :raises PlumblineError: if it is none of these.
     '''
     if Path(source).exists():
-        return pl.concat(others.judged(archive.read(path)) for path in reports(Path(source)))
+        frames = [others.judged(archive.read(path)) for path in reports(Path(source))]
+        earlier = not_run.Earlier(archive_root, frames[0]['system'][0])
+        return pl.concat(not_run.told(frame, earlier) for frame in frames)
     return archive.load_session(archive_root, str(source))
 
 

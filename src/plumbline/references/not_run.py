@@ -1,24 +1,29 @@
 '''What a session lacks beside the references: tests that have some and did not run, or the references themselves.
 
 Where MPI went from ``PATH``, or a partition has another name, ReFrame generates fewer tests and passes; where the file of references is not
-found, all of them pass.  What a command runs is known from the sessions that the references are from.
+found, all of them pass.  What a command runs is known from the sessions that it ran before.
 '''
 
 import argparse
+import functools
 import json
 import shlex
 
 import polars as pl
 
-from plumbline.errors import PlumblineError
-from plumbline.references import directory, file_of
-from plumbline.references.files import leaves, load, of_processor, origin_of, tests
+from plumbline.model.grouping import by_key
+from plumbline.references import NODE, directory, file_of
+from plumbline.references.files import leaves, load, of_processor, tests
 from plumbline.references.recording import known_keys
 from plumbline.store import archive
 
 #: ReFrame's options that choose the tests (4.10): with a value, and without.
 _CHOOSING = ('-c/--checkpath', '-n/--name', '-x/--exclude', '-t/--tag', '-T/--exclude-tag', '-p/--prgenv', '-E/--filter-expr', '--system', '--mode')
 _SWITCHES = '--cpu-only', '--gpu-only', '--failed', '-r/--run', '-R/--recursive', '-v/--verbose'
+
+#: The columns of the archive that tell what ``$index`` may name, and all that :func:`told` asks for.
+_KEYS = 'check', 'system', 'partition', 'environ', 'parameters', 'level', 'threads'
+COLUMNS = [*_KEYS, 'session', 'session_info', 'hostname', 'processor']
 
 
 class _Options(argparse.ArgumentParser):
@@ -47,77 +52,93 @@ def _chosen(session_info):
     return selection(json.loads(session_info or '{}').get('cmdline') or '')
 
 
-def told(frame: pl.DataFrame, root) -> pl.DataFrame:
+def told(frame: pl.DataFrame, earlier: 'Earlier') -> pl.DataFrame:
     '''The rows of a session, with what it lacks in their column ``lacks``.
 
     ``tests``: dictionary of those that have references and did not run, as they stand in the file (``pingpong/SYSTEM:PARTITION/ENVIRONMENT``),
     to [number of references, session in which the same command ran them]; ``references``: [file, session], where the system has none
     now, and the same command was judged by that file before.
 
-    :arg frame: of :data:`archive.SCHEMA`; :arg root: of the archive that it goes into.
+    :arg frame: :data:`COLUMNS` of :data:`archive.SCHEMA` at least; :arg earlier: of its system.
     :raises PlumblineError: if a file of references is wrong, or its folder is missing.
     '''
     chosen = _chosen(frame['session_info'][0])
     if not chosen:
         return frame
-    system, name = frame['system'][0], file_of(frame['system'][0])
-    path = directory() / name
-    before = _Before(root, system, frame['session'][0], chosen)
-    site = load(path) if path.exists() else {}
-    lacks = {'tests': _tests(site, frame, before), 'references': None if tests(site) else before.judged_by(name, _processors(frame))}
+    system, session = frame['system'][0], frame['session'][0]
+    nodes = frame['hostname'].drop_nulls().unique().to_list()
+    own = nodes if len(nodes) == 1 and NODE.fullmatch(nodes[0]) else []     # of several the scheduler may have chosen others
+    contents = [_content(system, node) for node in (None, *own)]
+    lacks = {'tests': dict(one for content in contents for one in _tests(content, frame, earlier, chosen).items()),
+             'references': None if any(map(tests, contents)) else earlier.judged(session, chosen, _processors(frame))}
     text = json.dumps(lacks) if any(lacks.values()) else None
     return frame.with_columns(lacks=pl.when(pl.int_range(pl.len()) == 0).then(pl.lit(text, pl.String)))
 
 
-class _Before:
-    '''The archive's sessions of a system that the same command ran, as far as they can be read.'''
+def _content(system, node):
+    path = directory() / file_of(system, node)
+    return load(path) if path.exists() else {}
 
-    def __init__(self, root, system, session, chosen):
-        self._files = {path.stem: path for path in archive.all_files(root, system) if path.stem < session}
-        self._chosen, self._alike = chosen, {}
 
-    def is_alike(self, session):
-        if session not in self._alike:
-            self._alike[session] = session in self._files and self._is_alike(self._files[session])
-        return self._alike[session]
+class Earlier:
+    '''The sessions of a system in an archive, as far as they can be read; what is asked of all files is asked once.'''
 
-    def _is_alike(self, path):
-        try:
-            text = archive.load_columns(path, 'session_info', 0, 1).item()
-        except PlumblineError:
-            return False
-        return _chosen(text) == self._chosen
+    def __init__(self, root, system):
+        self._files, self._file, self._measured = archive.all_files(root, system), file_of(system), {}
 
-    def judged_by(self, name, processors):
-        '''[file, the last of the sessions that it judged on such a processor]; None where there is none.'''
-        def judged(files):
-            by_it, ran_on = (pl.col('reference_from') == name).any(), pl.col('processor').is_in(processors.implode()).any()
-            return archive.scan_files(files).group_by('session').agg(by_it & ran_on).filter('reference_from').collect()['session']
+    def _ask(self, question):
+        return archive.of_readable(self._files, lambda files: question(archive.scan_files(files)).collect())[0]
 
-        sessions, _ = archive.of_readable(list(self._files.values()), judged)
-        session = next(filter(self.is_alike, sorted(sessions, reverse=True)), None)
-        return session and [name, session]
+    @functools.cached_property
+    def _commands(self):
+        found = self._ask(lambda rows: rows.group_by('session').agg(pl.col('session_info').drop_nulls().first()))
+        return {session: _chosen(text) for session, text in found.iter_rows()}
+
+    @functools.cached_property
+    def _judged(self):
+        by_it, ran_on = (pl.col('reference_from') == self._file).any(), pl.col('processor').drop_nulls().unique()
+        found = self._ask(lambda rows: rows.group_by('session').agg(by_it, ran_on).filter('reference_from'))
+        return dict(found.select('session', 'processor').iter_rows())
+
+    def _is_alike(self, one, session, chosen):
+        return one < session and self._commands[one] == chosen
+
+    def judged(self, session, chosen, processors):
+        '''[file of references, the last session before this one that it judged on such a processor, of the same command]; None without one.'''
+        found = max((one for one, ran_on in self._judged.items() if not processors.isdisjoint(ran_on) and self._is_alike(one, session, chosen)),
+                    default=None)
+        return found and [self._file, found]
+
+    def measured(self, test, session, chosen):
+        '''What the same command has measured of a test before this session: (session, what ``$index`` may name) of each case, the last first.'''
+        if test not in self._measured:
+            cases = self._ask(lambda rows: rows.filter(pl.col('check') == test, pl.col('metric').is_not_null()).select('session', *_KEYS).unique())
+            self._measured[test] = [(row['session'], known_keys(row)) for row in cases.sort('session', descending=True).iter_rows(named=True)]
+        return ((one, known) for one, known in self._measured[test] if self._is_alike(one, session, chosen))
 
 
 def _processors(frame):
-    return frame['processor'].drop_nulls().unique()
+    return set(frame['processor'].drop_nulls())
 
 
-def _tests(site, frame, before):
+def _tests(site, frame, earlier, chosen):
     ran_on = {f'{system}:{partition}': _processors(its) for (system, partition), its in frame.group_by('system', 'partition')}
-    ran: dict[str, list] = {}
-    for row in frame.select('check', 'system', 'partition', 'environ', 'parameters', 'level', 'threads').unique().iter_rows(named=True):
-        ran.setdefault(row['check'], []).append(known_keys(row))
+    ran = by_key((row['check'], known_keys(row)) for row in frame.select(_KEYS).unique().iter_rows(named=True))
     found: dict[str, list] = {}
     for test in tests(site):
         for place in sorted(_own_places(site, test, ran_on)):
             keys = dict(zip(site[test]['$index'], place[1:-1]))
-            if any(all(known.get(key, text) == text for key, text in keys.items()) for known in ran.get(test, ())):
+            if any(_fit(known, keys) for known in ran.get(test, ())):
                 continue
-            if session := _last(site, place, before):
+            measured = earlier.measured(test, frame['session'][0], chosen)
+            if session := next((session for session, known in measured if _fit(known, keys)), None):
                 entry = found.setdefault('/'.join(place[:-1][:3]), [0, session])
                 entry[:] = entry[0] + 1, max(entry[1], session)
     return found
+
+
+def _fit(known, keys):
+    return all(known.get(key, text) == text for key, text in keys.items())
 
 
 def _own_places(site, test, ran_on):
@@ -134,12 +155,3 @@ def _own_places(site, test, ran_on):
         models = ran_on.get(place[number], ())
         if not len(models) or any(place in of_model[model] for model in models):
             yield place
-
-
-def _last(site, place, before):
-    '''The last of the sessions that a reference is from which the same command ran, and measured it; '' if none.'''
-    origin = origin_of(site, place)
-    accepted = site['$accepted'][origin['accepted']]['sessions'] if 'accepted' in origin else ()
-    origins = (origin, *origin.get('states', ()))
-    measured = [session for number, session in enumerate(accepted) if any(one['measured'][number] is not None for one in origins)]
-    return max(filter(before.is_alike, measured), default='')

@@ -28,7 +28,8 @@ _OF_CASE = archive.SCHEMA.names()[:archive.SCHEMA.names().index('metric')]
 
 def archived(*run_reports: str | Path, root: str | Path, largest: int = run_reports.LARGEST_REPORT) -> Path:
     '''Archive a run of ReFrame, its tests of other suites judged, too, and what it lacks said; the file.'''
-    return archive.write(not_run.told(judged(archive.read(*run_reports, largest=largest)), root), root)
+    frame = judged(archive.read(*run_reports, largest=largest))
+    return archive.write(not_run.told(frame, not_run.Earlier(root, frame['system'][0])), root)
 
 
 def judged(frame: pl.DataFrame) -> pl.DataFrame:

@@ -99,9 +99,7 @@ def remarks(found):
         told = (f"{node} in {quantity.several(count, 'metric')} ({states.text(state)})" for node, (state, count) in sorted(ranked.apart.items()))
         yield (f"not ranked where fewer than {FEWEST} nodes were in their state, which is their host's doing, and earlier sweeps do not know it: "
                f"{', '.join(told)}; where a node is alone in each sweep, ask for cores that are placed like those of the others")
-    for row in ranked.divided.iter_rows(named=True):
-        yield (f"{found.test(row)} {row['name']}: no node stands out, but {row['low']} and {row['high']} nodes are of "
-               f"two sorts, {quantity.percent(row['gap'])} apart")
+    yield from found.two_sorts
     for node, tests in found.lacking.items():
         for test, lack in tests.items():
             yield f'{node} {lack.told(test)}'

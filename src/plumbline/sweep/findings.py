@@ -55,7 +55,7 @@ def _lacks(found, node):
 
 
 def not_in_order(folder):
-    '''The nodes of a sweep that are not in order among their peers, and those that it has not measured: list of (verdict, node, why).
+    '''The nodes of a sweep that are not in order among their peers, and those that it has not measured or not judged: list of (verdict, node, why).
 
     :raises PlumblineError: as :func:`outliers.look`.
     '''
@@ -64,8 +64,18 @@ def not_in_order(folder):
              for node in found.named}
     odd = dict.fromkeys([*found.named, *found.without, *found.having_less])
     told = [(verdict.FAIL, node, '; '.join([*worst.get(node, []), *filter(None, [_lacks(found, node)])])) for node in odd]
+    told += [(verdict.FAIL, 'nodes of two sorts', why) for why in found.two_sorts]
+    told += [(verdict.NO_REFERENCE, node, f"not judged, since fewer than {ranking.FEWEST} nodes are peers in it: {', '.join(scores)}")
+             for node, scores in found.unjudged.items()]
     return told + [(verdict.FAIL if node.state in _OF_NODE else verdict.NO_REFERENCE, node.name, f'not measured: {node.missing}')
                    for node in found.unmeasured]
+
+
+def _in_order(found):
+    '''The nodes that were ranked in all that they have metrics of, less those of two sorts.'''
+    rows = found.ranked.rows
+    of_two_sorts = rows.join(found.ranked.divided, on=ranking.METRIC, how='semi', nulls_equal=True)
+    return set(rows['node']) - set(of_two_sorts['node']) - found.unjudged.keys()
 
 
 def record(work, found=None):
@@ -82,7 +92,7 @@ def record(work, found=None):
     latest = {event['node']: event for event in said}
     before = {event['node']: event.get('evidence') for event in mine if event['event'] in (events.FOUND, events.CLEARED)}
     named = found.named if found else []
-    ranked = set(found.ranked.rows['node'].unique()) if found else set()
+    ranked = _in_order(found) if found else set()
     sweeps = [work, *remeasure.measured_again(work.folder)]
     new: list[dict] = []
     told: dict[str, list[str]] = {node: [] for node in named}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from plumbline.analysis.lines import as_words
+from plumbline.model.quantity import percent
 from plumbline.model.safe_text import shown
 from plumbline.sweep import causes, confirm, lacking, locality, ranking, results, scatter, state
 from plumbline.sweep.slurm import folded
@@ -116,6 +117,12 @@ class Findings:
     def unjudged(self):
         '''Node -> the scores of subsystems that it has metrics of and is ranked in none; empty where fewer nodes were measured than can be ranked.'''
         return self.ranked.unranked if len(self.nodes) - len(self.unmeasured) >= ranking.FEWEST else {}
+
+    @property
+    def two_sorts(self):
+        '''Texts: by which metric the nodes are of two sorts, though none of them stands out.'''
+        return [f"{self.test(row)} {row['name']}: no node stands out, but {row['low']} and {row['high']} nodes are of two sorts, "
+                f"{percent(row['gap'])} apart" for row in self.ranked.divided.iter_rows(named=True)]
 
     @property
     def drain(self):

@@ -21,6 +21,7 @@ those whose numbers prove nothing: that failed before their metrics were judged.
 '''
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -35,7 +36,7 @@ from plumbline.analysis.lines import NOT_MEASURED
 from plumbline.analysis.session import Session
 from plumbline.errors import PlumblineError
 from plumbline.model import grouping, processor, quantity, registry, repetitions, uncertainty, verdict
-from plumbline.references import others
+from plumbline.references import not_run, others
 from plumbline.settings import REPORTS
 from plumbline.store import archive
 from plumbline.sweep import state
@@ -80,7 +81,7 @@ MEMORY_ALIKE = 0.02
 
 def collect(sweep, node):
     '''Take what a node has measured into the archive.  It has read its run report itself, in its job, so that those of thousands of nodes
-    are not read here one after the other; where it could not, that is done here.
+    are not read here one after the other; where it could not, that is done here.  What it lacks beside earlier sessions is known here only.
 
     :returns: changes of :class:`state.Node`: ``archived`` and what :data:`_FOUND` names; or None and why nothing was measured.
     '''
@@ -90,9 +91,25 @@ def collect(sweep, node):
         with contextlib.suppress(OSError):      # it is on another file system, or what is wrong there is told below
             path.parent.mkdir(parents=True, exist_ok=True)
             os.replace(folder / OWN_ARCHIVE / left['archived'], path)
-            return left['found'] and {**left['found'], 'archived': str(path)}, left['why']
-    path, found, why = _examined(folder, node.name, ARCHIVE, _exit_code(folder))
+            found, why = _examined(path, folder, node.name, _exit_code(folder)) if _lacks(path, sweep) else (left['found'], left['why'])
+            return found and {**found, 'archived': str(path)}, why
+    path = others.archived(folder / REPORT, root=ARCHIVE, largest=LARGEST)
+    found, why = _examined(path, folder, node.name, _exit_code(folder))
     return found and {**found, 'archived': str(path)}, why
+
+
+def _lacks(path, sweep):
+    '''Say in the archive's file of a node what it lacks, which its own job does not know; whether it lacks anything.'''
+    told = not_run.told(archive.load_columns(path, not_run.COLUMNS), _earlier(ARCHIVE, archive.system_of(path), sweep.folder))['lacks']
+    if told[0]:
+        archive.write(archive.load_columns(path, pl.all()).with_columns(told), ARCHIVE)
+    return bool(told[0])
+
+
+@functools.lru_cache(maxsize=1)
+def _earlier(root, system, _sweep):
+    '''The sessions before those of a sweep, whose nodes ask one after the other.'''
+    return not_run.Earlier(root, system)
 
 
 def prepare(folder, name, reframe_status):
@@ -102,7 +119,8 @@ def prepare(folder, name, reframe_status):
     :raises PlumblineError: as :func:`plumbline.store.archive.archive`.
     '''
     root = Path(folder) / OWN_ARCHIVE
-    path, found, why = _examined(Path(folder), name, root, reframe_status)
+    path = others.archived(Path(folder) / REPORT, root=root, largest=LARGEST)
+    found, why = _examined(path, Path(folder), name, reframe_status)
     atomic.write(Path(folder) / PREPARED, json.dumps({'archived': str(path.relative_to(root)), 'found': found, 'why': why}))
 
 
@@ -126,34 +144,33 @@ def _prepared(folder):
     return left if good else None
 
 
-def _examined(folder, name, root, reframe_status):
-    '''(file of the archive, what :func:`collect` returns but for that) from the run report in a node's folder.
+def _examined(path, folder, name, reframe_status):
+    '''What :func:`collect` returns of a node's file of the archive, but for its name.
 
-    :arg root: of the archive that it goes into; :arg reframe_status: exit code of ReFrame.
+    :arg folder: of the node; :arg reframe_status: exit code of ReFrame.
     '''
-    path = others.archived(folder / REPORT, root=root, largest=LARGEST)
     session = Session(rows := pl.read_parquet(path), reframe_status)
     hosts = set(rows['hostname'].drop_nulls()) - {name}
     if hosts:
-        return path, None, f"its results are of {', '.join(sorted(hosts))}"
+        return None, f"its results are of {', '.join(sorted(hosts))}"
     if not archive.final_rows(rows)['value'].is_finite().any():
         why = next((line.reason for line in session.verdicts), 'every test was skipped')
-        return path, None, f'nothing was measured: {why}'
+        return None, f'nothing was measured: {why}'
     if session.unexplained:
-        return path, None, f'ReFrame ended with exit code {reframe_status}, and no verdict says why: see its output in {folder / OUTPUT}'
+        return None, f'ReFrame ended with exit code {reframe_status}, and no verdict says why: see its output in {folder / OUTPUT}'
     if session.exit_status() == 2:
-        return path, None, session.not_judged()
+        return None, session.not_judged()
     try:
         cpus = int((folder / CPUS).read_text())
     except (OSError, ValueError):
-        return path, None, f'{folder / CPUS} does not say how many CPUs its job had: was the disk full?'
+        return None, f'{folder / CPUS} does not say how many CPUs its job had: was the disk full?'
     whole = [f'{one.name}, {one.kind}' for one in session.judged.subsystems if one.verdict == verdict.FAIL]
     # Without values: nodes that an upgrade slows alike are told in one line.
     failed = [f'{one.label} {one.metric}' if one.metric else f'{one.label}: {one.reason}' for one in session.verdicts if one.verdict == verdict.FAIL]
     reasons = [f"FAIL as a whole: {'; '.join(whole)}" if whole else '', f'FAIL: {some(failed)}' if failed else '']
     reason = '; '.join(filter(None, reasons)) or session.not_judged()
-    return path, {'session': rows['session'][0], 'counts': {**session.counts, '': {NOT_MEASURED: len(session.not_measured)}},
-                  'status': session.exit_status(), 'reason': reason, 'machine': _machine(rows, cpus)}, ''
+    return {'session': rows['session'][0], 'counts': {**session.counts, '': {NOT_MEASURED: len(session.not_measured)}},
+            'status': session.exit_status(), 'reason': reason, 'machine': _machine(rows, cpus)}, ''
 
 
 def _machine(rows, cpus):
