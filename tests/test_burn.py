@@ -52,6 +52,12 @@ def test_phases_take_turns_on_all_threads(build, tmp_path):
     assert burn.done >= 1.2 and burn.done == pytest.approx(sum(record['seconds'] for record in burn.phases), rel=0.01)
 
 
+@pytest.mark.skipif(len(CPUS) < 3, reason='three threads need three CPUs')
+def test_a_flipped_bit_is_found_where_a_thread_has_no_partner_at_first(programs):
+    code, burn, _ = burnt(programs, *QUICK[2:], '--threads', 3, '--phases', 'message', '--minutes', 0.01, '--flip', '0:message:1')
+    assert (code, burn.errors[0]['from_thread']) == (1, 0)
+
+
 @pytest.mark.parametrize('phase', PHASES)
 def test_a_flipped_bit_is_found(programs, phase):
     '''In the one word that it is in, by the thread that reads it.'''
@@ -261,17 +267,17 @@ def made_up(root, **values):
              'sys/devices/system/edac/mc/mc0/ce_count': values.get('corrected', 3), 'sys/devices/system/edac/mc/mc0/ue_count': 0,
              'proc/interrupts': ''.join(f" {row}: {values.get('checks', 1)} 0 as it is called\n" for row in (0, 'THR', *MACHINE_CHECKS, 'MCP')),
              **{f'{cpu.format(number)}/core_throttle_count': values.get('throttled', 10) for number in CPUS},
-             **{f'{cpu.format(number)}/package_throttle_count': 2 for number in CPUS}}
+             **{f'{cpu.format(number)}/package_throttle_count': values.get('sockets', {}).get(number, 2) for number in CPUS}}
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(f'{text}\n')
 
 
 def test_sensors_and_counts_are_read_beside_it(programs, tmp_path):
-    made_up(tmp_path / 'root')
+    made_up(tmp_path / 'root', sockets={CPUS[0]: 50})       # of another socket, before the burn
     with Running(programs, tmp_path / 'burn.jsonl', '--sensors', tmp_path / 'root') as running:
         running.wait_for('burn_phase')
-        made_up(tmp_path / 'root', corrected=5, checks=2, throttled=11, energy=100_000_000)
+        made_up(tmp_path / 'root', corrected=5, checks=2, throttled=11, energy=100_000_000, sockets={CPUS[0]: 50, CPUS[-1]: 20})
         for energy in (900, 100, 900, 100):      # in one step, within a phase
             running.wait_for('"burn_phase"', running.read().count('"burn_phase"') + 3)
             (tmp_path / 'energy').write_text(f'{energy}000000\n')
@@ -282,7 +288,7 @@ def test_sensors_and_counts_are_read_beside_it(programs, tmp_path):
     first, last = burn.phases[0], burn.phases[-1]
     assert first['temperature'] == {'coretemp': 71.5, 'coretemp.2': 60.0} and set(first['power']) == {'package-0', 'package-0.dram'}
     assert [first[name] for name in model.COUNTS] == [0, 0, 0, 0]
-    assert [last[name] for name in model.COUNTS] == [2, 0, len(MACHINE_CHECKS), len(CPUS)]
+    assert [last[name] for name in model.COUNTS] == [2, 0, len(MACHINE_CHECKS), len(CPUS) + 18]
     # The counter went on by 800, and round, from 900 by 1000 to 100.
     used = {round(record['power']['package-0'] * record['seconds'], -1) for record in burn.phases if 'package-0' in record['power']}
     assert 200 in used and used <= {0, 200, 800}

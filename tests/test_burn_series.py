@@ -70,6 +70,9 @@ def test_the_slow_one_is_named_among_its_fellows():
     assert cpu == 7 and shares == pytest.approx([99 / 100, 20 / 100])       # by its median over the rounds
     cpu, shares = model.slowest(found_of(*[[100, 101, 80, 99]] * 3), [4, 5, 6, 7])
     assert cpu == 6 and shares == pytest.approx([0.8] * 3)
+    late = [[100, 101, 99, 100]] * 20 + [[100, 101, 99, 40]] * 16
+    cpu, shares = model.slowest(found_of(*late), [4, 5, 6, 7])
+    assert cpu == 7 and shares == pytest.approx([0.4] * 12)     # in its last third
     assert model.slowest(found_of([100, 50]), [0, 1]) is None
     assert model.slowest(found_of([100, 101, 99, 50, 49, 51]), [0, 1, 2, 3, 4, 5], [[0, 1, 2], [3, 4, 5]])[1] > 0.95
     assert model.slowest(found_of([100, 101, 50, 49]), [0, 1, 2, 3], [[0, 1], [2, 3]]) is None

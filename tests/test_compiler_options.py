@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 from types import SimpleNamespace
@@ -181,6 +182,15 @@ def test_the_check_measures_every_set_and_says_what_the_flags_of_the_site_lose(d
     text = ' '.join(done.told.out.split())
     assert re.search(r'compiler flags: gnu: GNU \S+ -O1 -fno-inline reaches \d+ % of the best set of options beside it, compiler_options '
                      r'%kernel=(emit|vpenta), of_best\.\w+', text)
+
+
+def test_flags_of_the_environment_that_cannot_be_measured_are_not_judged_by_others():
+    refused, skipped = "-O3 -Wl,x: 'linker' input unused", []
+    record = {'variant': 'unchanged_O2', 'options': {'refused.site': refused}, 'flops': 1e9, 'seconds': [1.0] * 9, 'threads': 1, 'flags': '-O2'}
+    case = SimpleNamespace(measurements=[record], kernel='emit', skip_metric=lambda *told: skipped.append(told), note=print)
+    check = runpy.run_path(str(rfm.REPOSITORY / 'checks/compute/compiler_options.py'))['compiler_options']
+    assert [metric.metric for metric in check.evaluate(case)] == ['flops']
+    assert skipped == [('flops.site', refused), ('of_best.unchanged', refused)]
 
 
 def test_a_wrong_result_fails_by_name(done):

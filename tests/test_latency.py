@@ -182,6 +182,9 @@ def test_page_in_force_is_not_guessed():
     # All 2048 nodes fit 4096 bytes apart, 64 do 2^20 apart: somewhere between.
     curves = {4096: staircase([], most=2048), 2**20: staircase([(64, 1.7)], most=2048)}
     assert tlb.page_in_force(curves) == (None, 'one translation covers between 131072 and 1048576 bytes: other strides would tell')
+    curves = probe_of(4096, 4096)
+    curves[4096] = staircase([(1536, 12.0)])        # noise has hidden the first step
+    assert tlb.found(curves)[0]['in_force_reason'] == 'the steps at strides of 4096 and 65536 bytes contradict each other'
     # At small strides something is there, and no step: whether pages are split cannot be told.
     curves = probe_of(2**21, 2**21, strides=(1 / 512, 1), most=2048)
     curves[4096].extra[:] += np.resize([0.0, 3.0], len(curves[4096].nodes))[:, None]

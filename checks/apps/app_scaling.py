@@ -11,8 +11,8 @@ from plumbline.system import topology
 APPLICATIONS = {'triad': ('triad-ranks', ''), 'lbm': ('lbm-slabs', ''), 'cg': ('cg', '--class A'), 'sp': ('sp', '--size 64'),
                 'md': ('md', '--size 32')}
 
-#: Ranks, at most: beyond, forces reach further than into the next part of the box, and the matrix has no row for each.
-MOST = {'md': 4096, 'cg': 14000}
+#: Ranks, at most: beyond, forces reach further than into the next part of the box, the matrix has no row, and the grid no two points, for each.
+MOST = {'md': 4096, 'cg': 14000, 'sp': 32**3}
 
 #: Bytes of a rank's arrays: twice the L3 of any processor in use, of which a hypervisor may tell less, and nobody has measured what is ours.
 LEAST = 2**30

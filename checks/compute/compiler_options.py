@@ -35,12 +35,12 @@ class compiler_options(rfm.RunOnlyRegressionTest, NativeCheck):
             source, flags = record['variant'].split('_')
             sources.setdefault(source, {})[flags] = record
             yield metrics.flops(record, record['variant'])
-        best = {}
+        best, refused = {}, self.measurements[0]['options'].get('refused.site')
         for source, sets in sources.items():
             best[source], record = max(sets.items(), key=lambda found: np.median(records.rate(found[1], 'flops')))
-            site = next((sets[name] for name in ('site', 'O2') if name in sets), None)
+            site = next((sets[name] for name in ('site', *([] if refused else ['O2'])) if name in sets), None)
             if site is None:
-                self.skip_metric(f'of_best.{source}', 'neither the environment has fflags, nor is there the set O2, which stands for them')
+                self.skip_metric(f'of_best.{source}', refused or 'neither the environment has fflags, nor is there the set O2, which stands for them')
                 continue
             of_best = limits.paired_ratio(site, record, 'flops')
             lost = f'{quantity.percent(1 - np.median(of_best), 0)} against {best[source]} ({record["flags"]})'

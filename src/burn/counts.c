@@ -65,23 +65,31 @@ static double of_checks(void)
     return sum;
 }
 
-/* How often the cores were throttled, and the socket that was most often: each CPU of a socket counts the socket's. */
+/* How often the cores were throttled since the first call, and the socket that was most often: each CPU of a socket counts the socket's. */
 static double of_throttling(void)
 {
+    static const char *const of[2] = {"core", "package"};
+    static double *first;       /* of each CPU: below 0 where it is not known */
     const pl_cpus allowed = pl_allowed_cpus();
-    double sum = -1, most = 0, value;
-    for (int i = 0; i < allowed.count; i++) {
-        char path[512];
-        snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", base, allowed.cpu[i]);
-        if (burn_number_in(path, &value))
-            sum = (sum < 0 ? 0 : sum) + value;
-        snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/thermal_throttle/package_throttle_count", base, allowed.cpu[i]);
-        if (burn_number_in(path, &value)) {
-            sum = sum < 0 ? 0 : sum;
-            most = value > most ? value : most;
-        }
+    if (!first) {
+        first = pl_allocate(2 * (size_t)allowed.count * sizeof *first, "the counts");
+        for (int i = 0; i < 2 * allowed.count; i++)
+            first[i] = -1;
     }
-    return sum < 0 ? sum : sum + most;
+    double gained[2] = {0, 0}, value;
+    bool known = false;
+    for (int i = 0; i < 2 * allowed.count; i++) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/thermal_throttle/%s_throttle_count", base, allowed.cpu[i / 2], of[i % 2]);
+        if (!burn_number_in(path, &value))
+            continue;
+        known = true;
+        if (first[i] < 0 || value < first[i])
+            first[i] = first[i] < 0 ? value : 0;        /* somebody has set it to 0 */
+        value -= first[i];
+        gained[i % 2] = i % 2 == 0 ? gained[0] + value : value > gained[1] ? value : gained[1];
+    }
+    return known ? gained[0] + gained[1] : -1;
 }
 
 static void read_all(double *count)

@@ -38,11 +38,12 @@ void burn_message(burn_state *state, burn_thread *t)
         uint64_t *const own = t->box[number % 2], value = first_of(t->thread, number), bits = 0;
         for (size_t i = 0; i < WORDS; i++, value += step)
             own[i] = value;
-        burn_flip(t, own, WORDS * sizeof *own);
+        const int partner = pl_tournament_partner(threads, t->thread, (int)(number % rounds));
+        if (partner >= 0)       /* who reads it */
+            burn_flip(t, own, WORDS * sizeof *own);
         if (t->thread == 0 && !burn_goes_on(state))
             atomic_store(&state->last_step, number);
         pl_barrier();
-        const int partner = pl_tournament_partner(threads, t->thread, (int)(number % rounds));
         if (partner >= 0) {
             const uint64_t *const box = state->thread[partner]->box[number % 2];
             value = first_of(partner, number);

@@ -176,16 +176,19 @@ def of_start(rates: Sequence[float]) -> np.ndarray:
 # --- who is slow? -----------------------------------------------------------------------------------------------------
 
 def slowest(found: Sequence[dict], cpus: Sequence[int], kinds: Sequence[Sequence[int]] = ()) -> tuple[int, np.ndarray] | None:
-    '''The thread that is slowest against the others of its kind of cores, by its median over the rounds.
+    '''The thread that is slowest against the others of its kind of cores, by its median over the rounds of a third of the time, if there are
+    enough: one that became slow in the last of it, too.
 
     :arg found: records of one phase; :arg cpus, kinds: as of :func:`uncertainty.of_fellows`.
-    :returns: (CPU, its rate over the median of its fellows in each round), or None with fewer than :data:`LEAST_THREADS` of a kind.
+    :returns: (CPU, its rate over the median of its fellows in each round of that third), or None with fewer than :data:`LEAST_THREADS` of a kind.
     '''
     shares = uncertainty.of_fellows(np.array([record['rates'] for record in found], dtype=float), cpus, kinds, LEAST_THREADS)
     if np.isnan(shares).all():
         return None
-    worst = int(np.nanargmin(np.median(shares, axis=0)))
-    return cpus[worst], shares[:, worst]
+    parts = np.array_split(shares, 3 if len(shares) >= 3 * LEAST_ROUNDS else 1)
+    medians = np.array([np.median(part, axis=0) for part in parts])
+    part, worst = divmod(int(np.nanargmin(medians)), len(cpus))
+    return cpus[worst], parts[part][:, worst]
 
 
 # --- for a report -----------------------------------------------------------------------------------------------------

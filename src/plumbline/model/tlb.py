@@ -283,7 +283,8 @@ def page_in_force(curves_by_stride: Mapping[int, Curve]) -> tuple[int | None, st
         elif here < SHARED * own and 0 < covered < stride / 2:
             return None, f'one translation covers between {covered:.0f} and {stride} bytes: other strides would tell'
         else:
-            return 2**round(math.log2(stride * max(1.0, here / own))), None
+            page = 2**round(math.log2(stride * max(1.0, here / own)))
+            return (page, None) if page <= widest else (None, f'the steps at strides of {stride} and {widest} bytes contradict each other')
     raise AssertionError('the widest stride tells')
 
 
