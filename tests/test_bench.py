@@ -45,6 +45,8 @@ def test_what_cannot_be_measured_is_said_and_the_others_are_measured(monkeypatch
     assert CliRunner().invoke(app, ['bench', 'other']).exit_code == 0
     assert str(CliRunner().invoke(app, ['bench', 'other', 'triads']).exception) == (
         'triads: no such kernel; there are one, other; and `verdicts` or `sweeps`, alone')
+    assert str(CliRunner().invoke(app, ['bench', 'other', '--simulate']).exception) == (
+        '--simulate: it is that of `verdicts` or `sweeps`: name one of them')
 
 
 def test_a_run_without_a_metric_is_not_multiplied(monkeypatch, tmp_path):

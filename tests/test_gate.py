@@ -192,6 +192,14 @@ def test_a_difference_of_each_kind_is_named_with_its_severity(what, good, tmp_pa
         assert outcome.line.startswith(f'plumbline gate: {gate.WORDS[outcome.code]}: ')
 
 
+@pytest.mark.parametrize('changed, milder, code', [
+    ({'proc/self/mountinfo': GOOD['proc/self/mountinfo'].splitlines()[0]}, 'type', gate.DRAIN),
+    ({'proc/77/comm': 'gate 0:9', 'proc/77/status': WAITS}, 'answers', gate.WARN)])
+def test_a_line_that_stands_for_others_hides_none_that_is_worse(changed, milder, code, good, tmp_path):
+    good['expectations'][f'mount./scratch.{milder}']['severity'] = 'note'
+    assert gate.judge([without(good, *MACHINE)], seen(tmp_path, changed)).code == code
+
+
 def test_a_variable_and_a_limit_that_differ_are_named(good, tmp_path, monkeypatch):
     monkeypatch.setenv('PLUMB_GATE', 'elsewhere\x1b[2J')
     before = resource.getrlimit(resource.RLIMIT_CORE)
@@ -562,6 +570,11 @@ def test_what_is_wrong_is_one_line_and_unknown(tmp_path):
     record.write(tmp_path / 'm.yaml', {**content_of({'mount./.answers': {'to': 2, 'severity': 'drain'}}), 'recorded': {}, 'not_read': {}})
     short = rfm.ended([*rfm.PLUMBLINE, 'expectations', 'check', tmp_path / 'm.yaml', '--seconds', '2'])
     assert short.returncode == 3 and short.stderr == 'plumbline: --seconds 2: give 3 or more: a second more than mounts may take to answer\n'
+    check = [*rfm.PLUMBLINE, 'expectations', 'check', tmp_path / 'k.yaml']
+    assert rfm.ended([*check, '--seconds', 'x']).returncode == rfm.ended([*check, '--no-such-option']).returncode == 3
+    with open('/dev/full', 'w') as full:
+        lost = subprocess.run(list(map(str, check)), stdout=full, stderr=subprocess.PIPE, text=True)
+    assert lost.returncode == 3 and 'No space left on device: what was said or written is not whole' in lost.stderr
     for words, said in ((['--python', 'python3'], 'give the absolute path'), (['--seconds', '40'], 'give 1 to 30')):
         done = rfm.ended([*rfm.PLUMBLINE, 'gate', 'write', tmp_path / 'g', '--expectations', tmp_path / 'k.yaml', *words])
         assert done.returncode == 2 and said in done.stderr and not (tmp_path / 'g').exists()

@@ -214,6 +214,7 @@ def test_latencies_of_the_command_line(text, expected):
     (['--processes', '0'], "--processes 0: '0' is not a number of processes"),
     (['--processes', '4,x'], "'x' is not a number of processes"),
     (['--sensitivity'], '--sensitivity: it is that of the published table; give --published'),
+    (['--published', '--latency', '+5'], "--latency: those of the published table are its source's; leave it out, or --published"),
     (['--application', 'lu'], '--application lu: there are cg, cg-doubling, sp'),
 ])
 def test_bad_questions_are_one_line(tmp_path, monkeypatch, capsys, arguments, part):

@@ -1,10 +1,12 @@
 '''Root and what others own: the attacks, each against the command that root would run.'''
 
+import io
 import json
 import os
 import shutil
 import stat
 import struct
+import sys
 import tempfile
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from reframe.core.exceptions import SanityError
 
 import made_report
 import rfm
-from plumbline import atomic, report
+from plumbline import atomic, cli, report
 from plumbline.errors import PlumblineError
 from plumbline.model.safe_text import masked, shown
 from plumbline.rfm import build_cache, job
@@ -237,6 +239,16 @@ def test_a_link_is_replaced_and_not_followed(tmp_path):
     assert not (tmp_path / 'page.html').is_symlink() and (tmp_path / 'page.html').read_text() == 'page'
 
 
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path):
+    '''As root could do with /dev/stdout and /dev/null.'''
+    os.mkfifo(tmp_path / 'pipe')
+    (tmp_path / 'link').symlink_to('pipe')
+    for name in ('pipe', 'link'):
+        with pytest.raises(OSError, match='it is no file, and would be replaced by one'):
+            atomic.write(tmp_path / name, 'page')
+    assert (tmp_path / 'link').is_symlink() and stat.S_ISFIFO((tmp_path / 'pipe').stat().st_mode)
+
+
 def test_what_is_wrong_leaves_the_file_as_it_was(tmp_path):
     def refuse(_):
         raise ValueError
@@ -259,6 +271,25 @@ def test_an_error_of_ours_shows_what_a_file_is_called(tmp_path):
     name = tmp_path / 'x\x1b]0;title\x07.json'
     done = rfm.Workplace(tmp_path).plumbline('report', name)
     assert done.code == 2 and '\x1b' not in done.out and 'x.json' in done.out
+
+
+def test_no_comparison_obeys_or_tells_what_a_failed_test_said(tmp_path):
+    good = made_report.case('Triad\x1b[2J %threads=one', made_report.result(made_report.metric()))
+    failed = {**good, 'plumbline': {}, 'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'error: \x1b]0;x\x1b\\ https://me:pw@host/'}
+    paths = [made_report.write_report(tmp_path / f'{number}.json', [one, made_report.case('Other', made_report.result(made_report.metric()))],
+                                      uuid=f'{number}2345678-0000') for number, one in enumerate((good, failed))]
+    done = rfm.Workplace(tmp_path).plumbline('compare', *paths, '--output', tmp_path / 'page.html')
+    assert done.code == 1 and 'https://***@host/' in done.out
+    assert '\x1b' not in done.out and 'pw@' not in done.out + (tmp_path / 'page.html').read_text()
+
+
+def test_a_terminal_that_lacks_a_character_is_no_error(monkeypatch):
+    out = io.TextIOWrapper(io.BytesIO(), encoding='ascii')
+    monkeypatch.setattr(sys, 'stdout', out)
+    monkeypatch.setattr(cli, 'app', lambda: print('a, b \u2026'))
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert out.buffer.getvalue() == b'a, b ?\n'
 
 
 @pytest.mark.parametrize('text, seen', [

@@ -1,6 +1,7 @@
 '''Files that are there as a whole or not at all: a reader never sees half of one, and a full disk leaves the one before.'''
 
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -33,9 +34,11 @@ def write(path: str | Path, data: str | bytes, mode: int | None = None, check: C
         place is not followed.
     :arg check: function (path of the temporary file); what it raises leaves the file as it was.
     :returns: the path.
-    :raises OSError: if it cannot be written.
+    :raises OSError: if it cannot be written; if there is something in its place that is no file (``/dev/stdout``).
     '''
     path = Path(path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, 'it is no file, and would be replaced by one: name another', str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, new = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
     try:

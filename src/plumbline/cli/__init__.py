@@ -3,6 +3,7 @@
 import atexit
 import errno
 import gc
+import io
 import itertools
 import os
 import sys
@@ -42,6 +43,8 @@ def report(
     from plumbline.references import others
     from plumbline.report import grid, history as courses, notify as notices, telemetry
     from plumbline.store import archive
+    if run_reports and session:
+        raise PlumblineError(f'--session {session}: give a session of the archive, or run reports')
     for run_report in run_reports or ():
         if not run_report.exists():
             raise PlumblineError(f'{run_report}: nothing was measured: ReFrame writes no run report '
@@ -114,6 +117,8 @@ def compare(
     from plumbline.report import comparison, grid
     if bool(sessions) == bool(last) or (sessions and len(sessions) < 2):
         raise PlumblineError('name at least two sessions, oldest first, or --last 2')
+    if system and not last:
+        raise PlumblineError(f'--system {system}: it is that of --last: give both')
     *before, after = [sides.load(source, archive_root) for source in sessions or sides.last(archive_root, last, system)]
     others = [comparing.compare(before, sides.load(source, archive_root)) for source in again or ()]
     found = comparing.confirmed(comparing.compare(before, after), others)
@@ -198,7 +203,9 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
     from plumbline.bench import verdicts
     from plumbline.store import archive
     of_verdicts = folder or REPORTS / 'verdicts'
-    if simulate and kernels in (['verdicts'], ['sweeps']):
+    if simulate and kernels not in (['verdicts'], ['sweeps']):
+        raise PlumblineError('--simulate: it is that of `verdicts` or `sweeps`: name one of them')
+    if simulate and kernels:
         from plumbline.bench.sweeps import simulation as of_sweeps
         from plumbline.bench.verdicts import simulation as of_sessions
         return print(*{'verdicts': of_sessions, 'sweeps': of_sweeps}[kernels[0]].lines(seed=seed, tails=tails), sep='\n')
@@ -223,10 +230,10 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
 def simulate(
     network: Annotated[Path, typer.Argument(help='network file, such as those in config/networks')],
     application: Annotated[str, typer.Option(help='cg, cg-doubling or sp')] = 'cg',
-    processes: Annotated[str, typer.Option(help='how many; several: a table')] = '64',
+    processes: Annotated[str | None, typer.Option(help='how many (default: 64); several: a table')] = None,
     latency: Annotated[str | None, typer.Option(
         help="us, or +us for so much more than the network's; several: a table")] = None,
-    size: Annotated[str, typer.Option(help='S or A')] = 'A',
+    size: Annotated[str | None, typer.Option(help='S or A (default: A)')] = None,
     iterations: Annotated[int | None, typer.Option(help='of the application', min=1)] = None,
     published: Annotated[bool, typer.Option(help="the source's table, predicted cell by cell")] = False,
     sensitivity: Annotated[bool, typer.Option(help='with --published: how far that moves with each number it rests on; half an hour')] = False,
@@ -276,6 +283,9 @@ def main():
     atexit.register(gc.freeze)
     status: int | str | None = 2
     errors: list[Exception] = []
+    for stream in (sys.stdout, sys.stderr):     # of what a terminal cannot show a question mark is seen
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors='replace')
     try:
         app()
     except SystemExit as ended:

@@ -3,12 +3,13 @@
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
+from typer.core import TyperCommand
 
 from plumbline.errors import PlumblineError
-from plumbline.gate.packed.main import MOST_SECONDS, SECONDS
+from plumbline.gate.packed.main import MOST_SECONDS, SECONDS, UNKNOWN
 from plumbline.gate.packed.node import PATH
 
 expectations = typer.Typer(no_args_is_help=True, help='What a node of a kind must have: record it on a good node, check a node.')
@@ -55,7 +56,22 @@ def record(
     print(f"{len(content['expectations'])} expectations{f', {len(changes)} changes' if before else ''}: {file}")
 
 
-@expectations.command()
+#: Of click, which newer versions of typer have inside.
+_UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
+
+
+class _Check(TyperCommand):
+    '''Exit code 2, of all other wrong options, says drain here.'''
+
+    def make_context(self, *args, **more):
+        try:
+            return super().make_context(*args, **more)
+        except _UsageError as error:
+            error.exit_code = UNKNOWN       # type: ignore[attr-defined]
+            raise
+
+
+@expectations.command(cls=_Check)
 def check(
     file: Annotated[Path, typer.Argument(help='file of expectations')],
     path: Commands = PATH,
@@ -68,13 +84,17 @@ def check(
         content = files.load(file)
         if not seconds >= main.least([content]):
             raise PlumblineError(f'--seconds {seconds:g}: give {main.least([content]):g} or more: a second more than mounts may take to answer')
-    except PlumblineError as error:      # exit code 2, of all other errors, says drain here
+    except PlumblineError as error:
         print(f'plumbline: {error}', file=sys.stderr)
-        raise typer.Exit(main.UNKNOWN) from None
+        raise typer.Exit(UNKNOWN) from None
     begun = time.monotonic()
     outcome = main.look([content], seconds, path=path)
-    print('\n'.join(main.lines(outcome, time.monotonic() - begun)))
-    raise typer.Exit(outcome.code)
+    code = outcome.code
+    try:
+        print('\n'.join(main.lines(outcome, time.monotonic() - begun)), flush=True)
+    except OSError:     # which is said at the end
+        code = code or UNKNOWN
+    raise typer.Exit(code)
 
 
 @gate.command()

@@ -83,7 +83,7 @@ def _published(simulated, where, application, folder, sensitivity):
 def answer(path, application, processes, latency, size, iterations, published, sensitivity=False):
     '''The lines of the answer, as they come.
 
-    :arg processes: text, for :func:`processes_of`.
+    :arg processes: text, for :func:`processes_of`; None for 64.
     :arg latency: text, for :func:`latencies_of`; :obj:`None` for the file's own.
     :arg sensitivity: whether, with it, how far it moves with each number that it rests on.
     :raises PlumblineError: for bad input, or where SimGrid is not there.
@@ -93,8 +93,11 @@ def answer(path, application, processes, latency, size, iterations, published, s
         raise PlumblineError(f"--application {application}: there are {', '.join(program.APPLICATIONS)}")
     if sensitivity and not published:
         raise PlumblineError('--sensitivity: it is that of the published table; give --published as well')
+    asked = {'--processes': processes, '--latency': latency, '--size': size, '--iterations': iterations}
+    if published and (other := next((name for name, given in asked.items() if given), None)):
+        raise PlumblineError(f"{other}: those of the published table are its source's; leave it out, or --published")
     where.rate_of(application)
-    counts = processes_of(processes)
+    counts, size = processes_of(processes or '64'), size or 'A'
     latencies = latencies_of(latency, where.latency) if latency else [where.latency]
     simulated = program.build(program.FOLDER / 'build')
     stage = program.FOLDER / 'stage'

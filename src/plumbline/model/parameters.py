@@ -13,6 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from plumbline.model.safe_text import shown
+
 #: Where a parameter begins in a display name; values may hold blanks.
 _NEXT = re.compile(r' %(?=[^ =%]+=)')
 
@@ -28,7 +30,7 @@ def of_display_name(display_name: str) -> tuple[str, dict[str, str]]:
 
 def as_words(display_name: str) -> str:
     '''A test with its parameters as people read it: ``gather_memory one uniform``.'''
-    check, *pairs = _NEXT.split(display_name)
+    check, *pairs = _NEXT.split(shown(display_name))
     return ' '.join([check, *(pair.split('=', 1)[1] for pair in pairs)])
 
 

@@ -9,9 +9,11 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from plumbline.analysis.lines import one_line
 from plumbline.comparison import compare
 from plumbline.model import grouping, quantity, registry, verdict
 from plumbline.model.parameters import as_words
+from plumbline.model.safe_text import shown
 from plumbline.report.grid import grid
 
 STYLE = {compare.FAILED: 'bold red', compare.SLOWER: 'bold red', compare.GONE: 'bold red', compare.CHANGED: 'bold yellow',
@@ -81,7 +83,7 @@ def power(found):
 
 def again(found):
     '''What measures again that which is said to be worse: one session may be an accident of its hour.'''
-    names = sorted({change.name for change in found.wrong}.union(*(part.checks for part in (*found.slower, *found.undecided))))
+    names = sorted({shown(change.name) for change in found.wrong}.union(*(part.checks for part in (*found.slower, *found.undecided))))
     return [f"to confirm it, measure again, and name that session with --after, too: reframe ... -n '^({'|'.join(names)})' -r"] if names else []
 
 
@@ -112,7 +114,7 @@ def _table(changes, notes, width):
                 'after': lambda change: quantity.amount(change.after, change.unit, change.before), 'by': by,
                 'sees': lambda change: quantity.percent(change.sees), 'note': lambda change: notes.get(remark(change), '')}
     numbers = ('before', 'after', 'by', 'sees', 'note')
-    rows = [[cell if isinstance(cell := show(change), Text) else Text(cell) for show in columns.values()] for change in changes]
+    rows = [[show(change) for show in columns.values()] for change in changes]
     widest = {name: max(len(name), *(len(cell) for cell in cells)) for name, *cells in zip(columns, *rows)}
     widest['check'] = max(len(word) for change in changes for word in as_words(change.check).split())
     whole = sum(widest.values()) + len(widest) + 1 <= width      # else names are folded: no number is cut off
@@ -134,7 +136,7 @@ def remark(change):
     '''What else is to be said of a change.'''
     before, after = change.verdicts
     other = before and after and before != after and change.verdicts != _REFERENCE_NOW
-    return '; '.join(filter(None, [f'{before} -> {after}' if other else '', change.reason]))
+    return '; '.join(filter(None, [f'{before} -> {after}' if other else '', one_line(change.reason)]))
 
 
 def other_verdicts(changes):

@@ -85,11 +85,22 @@ def differences(expectations, found):
     :returns: list of :class:`Difference`.
     '''
     told = list(filter(None, (_difference(name, wanted, found) for name, wanted in expectations.items())))
-    # Of a mount or link that is not there, or a mount that hangs, one line says so.
-    gone = {one.name.rpartition('.')[0] for one in told if one.absent and one.name.endswith(('.type', '.state'))}
-    hung = {one.name.rpartition('.')[0] for one in told if one.name.endswith('.answers') and not one.unread}
-    said_already = [one for one in told if (
-        (one.absent and not one.name.endswith(('.type', '.state')) and one.name.rpartition('.')[0] in gone)
-        or ((one.unread or one.absent) and not one.name.endswith('.answers') and one.name.rpartition('.')[0] in hung - gone))]
-    told = [one for one in told if one not in said_already]
-    return sorted(told, key=lambda one: (-SEVERITIES.index(one.severity), one.unread))
+    # Of a mount or link that is not there, or a mount that hangs, one line says so; but what is worse is said itself.
+    gone = {_of(one): one for one in told if one.absent and one.name.endswith(('.type', '.state'))}
+    hung = {_of(one): one for one in told if one.name.endswith('.answers') and not one.unread}
+
+    def said_already(one):
+        by = gone.get(_of(one)) if one.absent else None
+        if by is None and (one.absent or one.unread) and _of(one) not in gone:
+            by = hung.get(_of(one))
+        return by not in (None, one) and _rank(one) <= _rank(by)
+
+    return sorted((one for one in told if not said_already(one)), key=lambda one: (-_rank(one), one.unread))
+
+
+def _of(one):
+    return one.name.rpartition('.')[0]
+
+
+def _rank(one):
+    return SEVERITIES.index(one.severity)
