@@ -6,12 +6,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from reframe.utility import ScopedDict
 
 import rfm
 from plumbline.errors import PlumblineError
 from plumbline.model import baselines, metrics, probes, processor
-from plumbline.model.result import Process
-from plumbline.references import Reference, recording
+from plumbline.model.result import Process, Result
+from plumbline.references import Known, Reference, recording
 from plumbline.rfm import evaluation, in_force
 
 METAL = {'virtual': 'no'}
@@ -159,6 +160,18 @@ def test_recorded_references_go_before_but_what_is_impossible_stays_so(share, ex
     found = evaluation.judged(evaluation.Case(metric, reference=Reference((0.95, -0.1, None)), reference_from='made.yaml'))
     assert (found.verdict, found.reference_from) == (expected, 'made.yaml')
     assert ('the most that any hardware gives' in found.reason) == (share > 1)
+
+
+@pytest.mark.parametrize('share, expected', [(0.5, 'FAIL'), (1.0, 'PASS')])
+@pytest.mark.parametrize('recorded', [{'state': {'core_sharing': 2.0}}, {'threads': [8]}])
+def test_the_baseline_judges_where_what_is_recorded_does_not_apply(recorded, share, expected):
+    '''As it is of another state, or of another number of threads.'''
+    case = evaluation.Case(metrics.Metric('of_baseline', 'x', np.full(9, share), baseline=(1.0, -0.1, 0.1)), {'core_sharing': 1.0})
+    check = SimpleNamespace(display_name='cores', reference=ScopedDict(), level=None, current_partition=SimpleNamespace(fullname='made:cpu'),
+                            plumbline=Result(contention=[{'threads': 4}]))
+    known = in_force.in_force(check, {case.metric.name: Known('made.yaml', [Reference((1.0, -0.05, 0.05), **recorded)])}, {case.metric.name: [case]})
+    found = evaluation.judged(evaluation.choose([case], known[case.metric.name]))
+    assert (found.verdict, found.reference_from) == (expected, 'microarchitectures.yaml')
 
 
 def test_a_fail_is_not_recorded_and_what_is_unjudged_stays_so():

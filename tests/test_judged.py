@@ -98,6 +98,16 @@ def test_its_references_are_recorded_and_a_loss_is_a_fail(again):
     assert said.code == 3 and 'NOT JUDGED: what has references of another processor (Older CPU [Made 1/2])' in said.out, said.out
 
 
+@two_cpus
+def test_references_of_all_threads_judge_no_other_number_of_them(again):
+    where = again
+    assert where.accept('made').code == 0 and f'threads: [{len(CPUS)}]' in (where.folder.parent / 'references/made.yaml').read_text()
+    case, metrics = metrics_of(where.reframe('-r', checks=STREAM, before=['taskset', '-c', CPUS[0]]))
+    assert case['plumbline']['team'] == 1 and metrics['bandwidth.triad']['verdict'] == 'NO REFERENCE'
+    said = where.judge()
+    assert said.code == 3 and f'they are of {len(CPUS)} threads, and 1 ran' in said.out, said.out
+
+
 def test_a_node_that_differs_has_references_of_its_own(again):
     where = again
     host = os.uname().nodename

@@ -163,6 +163,14 @@ def test_samples_that_scatter_are_no_obstacle_where_processes_agree():
     assert one.sees == pytest.approx(1 - 0.65 / (one.interval[1] / one.interval[0]) ** (0.5 * (1 + 1.645 / 1.96)))
 
 
+@pytest.mark.parametrize('processes', [[], [Process(2, 60, 2)]])
+def test_one_process_that_is_left_of_several_is_judged_as_one(processes):
+    '''Quartiles 0.7 and 1.3 of a median of 1: a spread of 0.7413 x 0.6 = 0.4448, which reaches beyond 0.65.'''
+    metric = metrics.Metric('of_limit', 'plain', [0.7, 1.0, 1.3] * 20)
+    found = evaluation.judged(evaluation.Case(metric, reference=Reference((1.0, -0.35, 0.5)), processes=processes))
+    assert (found.verdict, found.reason) == ('UNSTABLE', 'spread 0.4448 above 0.25, and 1.00 is near its bound')
+
+
 @pytest.mark.parametrize('value', [0.5, 0.6, 0.7])
 def test_an_unstable_metric_says_how_blind_it_is(value):
     '''On whatever side of its bound it is: what is farther below that than its interval is wide would have been a FAIL.'''

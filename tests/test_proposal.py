@@ -17,7 +17,7 @@ from plumbline.errors import PlumblineError
 from plumbline.model import good_state, prediction, registry, uncertainty, verdict
 from plumbline.model.metrics import Metric
 from plumbline.model.result import Result
-from plumbline.references import bounds, proposal
+from plumbline.references import bounds, files, proposal
 from plumbline.rfm import evaluation, in_force
 from plumbline.store import archive, archive_rows
 
@@ -277,7 +277,8 @@ def test_as_many_as_asked_for_the_latest_first(tmp_path):
     ahead = archive.archive(write_report(tmp_path / 'r.json', [elsewhere], start=9e9), tmp_path / 'archive').stem
     found = propose(tmp_path)
     assert found.sessions == names and [name for name, why in found.excluded if 'began in the future' in why] == [ahead]
-    assert propose(tmp_path, sessions=[ahead]).sessions == [*names, ahead]
+    with pytest.raises(PlumblineError, match='1 of 8 sessions have it'):      # by its name it is taken, and the last, of another processor
+        propose(tmp_path, sessions=[ahead])
 
 
 def noisy(generator, names, middle, deviation=0.01):
@@ -512,9 +513,15 @@ def test_a_session_whose_clock_was_held_down_is_left_out(tmp_path):
     assert propose(tmp_path, sessions=names[5:]).sessions == names
 
 
-def of_all(threads, quota=None, value=1000.0, name='Triad %threads=all'):
+def of_all(threads, quota=None, value=1000.0, name='Triad %threads=all', node='n1', **judged):
     lost = {'record': 'contention', 'schema': 1, 'threads': threads, 'elapsed': 5.0, 'throttled': 0, 'waited': 0.0, 'stolen': 0.0}
-    return case(name, plumbline=result(metric(value=value), level=None, threads='all', contention=[lost], machine=MACHINE | {'cpu_quota': quota}))
+    return case(name, job_nodelist=[node], plumbline=result(
+        metric(value=value, **judged), level=None, threads='all', contention=[lost], machine=MACHINE | {'cpu_quota': quota}))
+
+
+def of_all_by_itself(threads, value):
+    '''A program that leaves no record of its own.'''
+    return case('Triad %threads=all', plumbline=result(metric(value=value), level=None, threads='all', team=threads))
 
 
 def test_a_session_in_the_middle_of_which_a_quota_came_is_left_out(tmp_path):
@@ -526,11 +533,50 @@ def test_a_session_in_the_middle_of_which_a_quota_came_is_left_out(tmp_path):
     assert found.excluded == [(limited, 'a cgroup allowed 1.5 CPUs in the middle of it, and 2 threads ran in the rest')]
 
 
-def test_references_of_all_threads_are_of_their_present_number_and_say_it(tmp_path):
-    sessions(tmp_path, [500.0] * 3 + [1000.0] * 5, make=lambda value: [of_all(4 if value == 500 else 8, value=value), triad(metric())])
+@pytest.mark.parametrize('make', [of_all, of_all_by_itself])
+def test_references_of_all_threads_are_of_their_present_number_and_say_it(tmp_path, make):
+    sessions(tmp_path, [500.0] * 3 + [1000.0] * 5, make=lambda value: [make(4 if value == 500 else 8, value=value), triad(metric())])
     leaf, origin = propose(tmp_path).written['Triad', 'made:cpu', 'gnu', 'all', 'bandwidth.plain']
     assert leaf[0] == 1000.0 and origin['measured'] == [None] * 3 + [1000.0] * 5 and origin['threads'] == [8]
     assert 'threads' not in propose(tmp_path).written[PLAIN][1]
+
+
+NEAR, FAR = {'core_to_core.0': 2e-8}, {'core_to_core.0': 1.2e-7}
+
+
+def test_an_old_state_keeps_no_old_number_of_threads(tmp_path):
+    sessions(tmp_path, [4] * 5 + [2] * 5, make=lambda threads: [of_all(threads, state=FAR if threads == 4 else NEAR)])
+    _, origin = propose(tmp_path).written['Triad', 'made:cpu', 'gnu', 'all', 'bandwidth.plain']
+    assert (origin['threads'], origin['state'], origin['states']) == ([2], NEAR, [])
+
+
+def test_each_state_judges_its_own_numbers_of_threads(tmp_path):
+    sessions(tmp_path, make=lambda _: [of_all(4, state=NEAR), of_all(2, value=500.0, state=FAR, name='Triad %threads=all %.nid=n2', node='n2')])
+    assert proposal.accept(propose(tmp_path))
+    merged = references.load(references.write_merged(tmp_path, 'made', 'Triad', tmp_path))
+    known = references.of_keys(merged, 'Triad', ['made:cpu', 'gnu', 'all'])
+    for threads, left, told in ((4, [1000.0], 0), (2, [500.0], 0), (0, [1000.0, 500.0], 0), (3, None, 'they are of 2, 4 threads, and 3 ran')):
+        check = types.SimpleNamespace(plumbline=Result(contention=[{'threads': threads}]))
+        found = in_force._of_the_same_team(check, known, dict.fromkeys(known))
+        assert (found and [one.leaf[0] for one in found['bandwidth.plain'].references]) == (left or {})
+        assert [one.reason for one in check.plumbline.skipped or ()] == ([told] if told else [])
+
+
+def on(partition, model, value=1000.0):
+    return case(partition=partition, job_nodelist=[partition], plumbline=result(metric(value=value), level=None, machine=MACHINE | {'cpu_model': model}))
+
+
+def test_each_partition_has_references_of_the_processor_that_it_has_now(tmp_path):
+    sessions(tmp_path, [500.0] * 5 + [1000.0] * 5, lambda value: [on('cpu', 'Intel'), on('amd', 'Rome' if value == 500 else 'Genoa', value)])
+    found = propose(tmp_path)
+    leaf, origin = found.written['Triad', 'made:amd', 'gnu', 'one', 'bandwidth.plain']
+    assert (leaf[0], origin['measured'], origin['processor']) == (1000.0, [None] * 5 + [1000.0] * 5, 'Genoa')
+    assert (found.written[PLAIN][1]['measured'], found.written[PLAIN][1]['processor']) == ([1000.0] * 10, 'Intel')
+    proposal.accept(found)
+    content = references.load(tmp_path / 'made.yaml')
+    for model, left, others in (('Genoa', {'made:amd'}, ['Intel']), ('Intel', {'made:cpu'}, ['Genoa']), ('Rome', set(), ['Genoa', 'Intel'])):
+        kept, elsewhere = files.of_processor(content, 'Triad', model)
+        assert (set(kept.get('Triad', ())) - {'$index'}, elsewhere) == (left, others)
 
 
 def of_cache(working_set, value):
@@ -628,6 +674,16 @@ def test_what_a_test_left_out_keeps_its_reference(tmp_path):
     assert '0 vanishing' in out and 'bandwidth.nt: [2000' in (tmp_path / 'made.yaml').read_text()
 
 
+@pytest.mark.parametrize('environ, vanishing', [('clang', 1), ('gnu', 0)])
+def test_a_test_that_was_skipped_has_not_all_its_keys(tmp_path, environ, vanishing):
+    skipped = case('stream', {'skipped': [{'metric': 'all', 'reason': 'the same program'}]}, environ=environ, result='skip', unique_name='stream_1')
+    for first, metrics in ((0, [metric(), metric('bandwidth.nt')]), (5, [metric()])):
+        for number in range(first, first + 5):
+            session(tmp_path, number, case('stream', result(*metrics, threads='all')), skipped)
+        proposal.accept(found := propose(tmp_path, count=5))
+    assert leaves(found).keys() == {'stream/made:cpu/gnu/all/memory/bandwidth.plain'} and len(found.vanishing) == vanishing
+
+
 def test_merged_references_are_found_by_reframe(tmp_path, monkeypatch):
     from test_references import reframe_lookup, reframe_test
     (tmp_path / 'portable.yaml').write_text(PORTABLE)
@@ -670,6 +726,19 @@ def test_what_gets_no_reference_is_listed(tmp_path):
         'bandwidth.noisy': 'only a loss of more than 90 % would be seen', 'bandwidth.nan': 'a value is missing or not a number',
         'efficiency.zero': 'not a positive finite value', 'Triad %threads=one bandwith.typo': 'its metric is not in the registry',
         'flops.vm': 'not judged', 'bandwidth.seldom': '2 of 5 sessions have it', 'of_limit.plain': 'it fails the portable reference'}
+
+
+@pytest.mark.parametrize('judged', [(0, 1, 3, 4), (0, 1, 2, 3), (1, 4)])
+def test_a_value_that_must_not_be_judged_is_in_no_reference(tmp_path, judged):
+    unjudged = {'verdict': 'NO REFERENCE', 'unjudged': 'the threads had the CPUs for 0.70 of the time'}
+    sessions(tmp_path, range(5), lambda number: [triad(metric(), metric('efficiency.all', 0.95, '1') if number in judged else metric(
+        'efficiency.all', 0.60, '1', **unjudged))])
+    found = propose(tmp_path)
+    if len(judged) < 3:
+        assert (WHERE + 'efficiency.all', f"not judged: {unjudged['unjudged']}") in found.skipped
+        return
+    leaf, origin = found.written[(*PLAIN[:-1], 'efficiency.all')]
+    assert leaf[0] == 0.95 and leaf[1] > -0.3 and origin['measured'] == [0.95 if number in judged else None for number in range(5)]
 
 
 def test_only_last_runs_count(tmp_path):

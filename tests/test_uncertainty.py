@@ -107,7 +107,13 @@ def test_summary():
     assert found.spread == 0.5        # and not that of the samples
     assert uncertainty.summary([0, 0, 1], [1, 1, 1], 'share').spread == math.inf and uncertainty.summary([0, 0], [1, 1], 'share').spread == 0
     assert uncertainty.summary([1, 2, 3], processes=[3]) == uncertainty.summary([1, 2, 3])
-    assert uncertainty.summary([2, 2, 2], [1, 1, 1], 'count').interval == (2, 2)      # a count scatters by nothing
+
+
+@pytest.mark.parametrize('counts, value', [([2, 2, 2], 2), ([10, 10, 10], 10), ([64, 64, 64], 64), ([9, 10, 10, 10, 12], 10)])
+def test_a_count_scatters_by_nothing(counts, value):
+    '''By nothing at all: bounds of 0 hold it.'''
+    found = uncertainty.summary(counts, [1] * len(counts), 'count')
+    assert (found.value, found.interval) == (value, (value, value))
 
 
 def test_processes_by_hand():

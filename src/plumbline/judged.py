@@ -94,11 +94,17 @@ class Judged(Judging):
         if self.num_tasks in (None, 1):
             with in_one_line():
                 self.env_vars.update(pin.omp_environment(self.cpus))
+            if self.threads == 'all':
+                self.plumbline.team = len(self.cpus)
         elif isinstance(self.threads, int):
             self.env_vars['OMP_NUM_THREADS'] = str(self.threads)
         self.plumbline.threads = str(self.threads)
-        self.prerun_cmds += [_TELL_PROCESSOR]
         self.describe(command)
+
+    @run_before('run')
+    def tell_processor(self):
+        '''A hook of its own, since checks replace the one above.'''
+        self.prerun_cmds += [_TELL_PROCESSOR]
 
     def around_a_run(self):
         # On a line of its own, also where the program does not end its last one.  Beside the clock of the day, which may be set, that since the start

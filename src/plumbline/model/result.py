@@ -186,6 +186,7 @@ class Result(Part):
     :attr level: what its metrics are pooled and scored by; None: nothing.
     :attr threads: ``one``, ``all``, or their number as a text.
     :attr ranks: their number, of MPI checks; ``transport``: the way of their messages.
+    :attr team: how many threads, or ranks of a node, are all, where no contention record tells.
     :attr metrics: what was measured, and its verdicts.
     :attr records: the measurement records.
     :attr machine: the machine record, or what of it is known; None: the program prints none.
@@ -211,6 +212,7 @@ class Result(Part):
     level: str | Unset | None = UNSET
     threads: str | Unset | None = UNSET
     ranks: int | Unset = UNSET
+    team: int | Unset = UNSET
     transport: str | Unset | None = UNSET
     metrics: list[Measured] | Unset = UNSET
     records: list[dict] | Unset = UNSET

@@ -184,16 +184,17 @@ def process_interval(values: ArrayLike, prior: tuple[float, float] = PRIORS[regi
     :returns: (value, (low, high)).
     '''
     values = np.sort(np.asarray(values, dtype=float))
-    logarithmic = bool((values > 0).all())
-    scaled = np.log(values) if logarithmic else values
+    logarithmic, base = bool((values > 0).all()), values[values.size // 2]
+    scaled = np.log(values / base) if logarithmic else values - base        # of equal ones exactly 0: so a count may have bounds of 0
     trimmed = scaled.size // _TRIMMED
     kept = scaled[trimmed:scaled.size - trimmed]
     middle = float(np.mean(kept))
     squares = float(np.sum((np.clip(scaled, kept[0], kept[-1]) - np.mean(np.clip(scaled, kept[0], kept[-1])))**2))
-    half = _half_width(squares, kept.size, (prior[0], prior[1] * (1 if logarithmic else abs(middle))))
-    ends = np.array([middle, middle - half, middle + half])
-    value, low, high = (np.exp(ends) if logarithmic else ends).tolist()
-    return float(values[0]) if values[0] == values[-1] else value, (low, high)
+    value = float(base * np.exp(middle) if logarithmic else base + middle)
+    half = _half_width(squares, kept.size, (prior[0], prior[1] * (1 if logarithmic else abs(value))))
+    ends = np.array([-half, half])
+    low, high = (value * np.exp(ends) if logarithmic else value + ends).tolist()
+    return value, (low, high)
 
 
 def _half_width(squares: Any, count: Any, prior: tuple[Any, Any]) -> Any:

@@ -27,7 +27,8 @@ __all__ = ['applying', 'check', 'directory', 'elsewhere', 'file_of', 'load', 'lo
 
 MERGED_NAME = 'plumbline-references.yaml'
 
-_NODE = re.compile(r'[\w.-]+')
+#: Names of nodes that may have references of their own.
+NODE = re.compile(r'[\w.-]+')
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Reference:
         where it is a prediction from several sessions; else None.
     :attr known_issue: the ticket of what keeps it from being met, or None.
     :attr simd_width: of the code that it was measured with, or None where that is not known.
-    :attr threads: numbers of those that it was measured with; empty where it is not of all threads, or that is not known.
+    :attr threads: numbers of those, or of ranks, that it was measured with; empty where it is not of all, or that is not known.
     :attr working_set: of a cache, bytes; None of anything else, or where that is not known.
     '''
     leaf: tuple
@@ -58,7 +59,7 @@ class Known:
 
     :attr file: its name.
     :attr references: a :class:`Reference` for each state, that of the usual one first.
-    :attr beneath: :class:`Known` of any machine, where the file's own are of states; else None.
+    :attr beneath: :class:`Known` of any machine, which counts where none of the file's own applies; None if there is none.
     '''
     file: str
     references: list
@@ -66,7 +67,14 @@ class Known:
 
     def of_set(self, size):
         '''The same without references of another working set of a cache than ``size``, bytes (None: not known); None where there are no others.'''
-        kept = [one for one in self.references if size is None or one.working_set in (None, size)]
+        return self._with(lambda one: size is None or one.working_set in (None, size))
+
+    def of_team(self, number):
+        '''The same without references of another number of threads, or ranks (0: not known).'''
+        return self._with(lambda one: not number or not one.threads or number in one.threads)
+
+    def _with(self, applies):
+        kept = list(filter(applies, self.references))
         return replace(self, references=kept) if kept else None
 
 
@@ -79,7 +87,7 @@ class _Dumper(SafeDumper):
 
 def file_of(system, node=None):
     '''The name of the file of a system's references, or of those of one of its nodes, which go before them.'''
-    if node and not _NODE.fullmatch(node):
+    if node and not NODE.fullmatch(node):
         raise PlumblineError(f'node {node!r}: this is no name of a node')
     return f'{system}@{node}.yaml' if node else f'{system}.yaml'
 
@@ -118,7 +126,7 @@ def write_merged(stage_dir, system, test=None, folder=None, processor=None, node
 
 def _of_system(folder, system, test, processor, node):
     '''(names, contents) of the files of a system and of its node, without what was recorded on other processors, and these.'''
-    names = [file_of(system)] + ([file_of(system, node)] if _NODE.fullmatch(node or '') else [])
+    names = [file_of(system)] + ([file_of(system, node)] if NODE.fullmatch(node or '') else [])
     found = [of_processor(load(folder / name) if (folder / name).exists() else {}, test, processor) for name in names]
     return names, [kept for kept, _ in found], set().union(*(others for _, others in found))
 

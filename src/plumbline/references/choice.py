@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.errors import PlumblineError
-from plumbline.model import contention, good_state, registry, states
+from plumbline.model import good_state, processor, registry, states
 from plumbline.model.prediction import LEAST_DEVIATION
 from plumbline.model.quantity import percent
 from plumbline.nodes import events
@@ -40,8 +40,13 @@ class Candidate:
 
     @property
     def teams(self) -> list[int]:
-        '''Of a test of all threads their numbers, which nodes may differ by.'''
-        return sorted({contention.team(row['contention']) for row in self.rows if row['threads'] == 'all'} - {0})
+        '''Of a test of all threads, or ranks, their numbers, which nodes may differ by.'''
+        return sorted({row['team'] for row in self.rows} - {0})
+
+    @property
+    def processor(self) -> str | None:
+        '''The name of the one that it ran on; None where that is not known.'''
+        return _last_processor(self.rows)
 
     @property
     def spread(self) -> float | None:
@@ -170,7 +175,7 @@ class Choice:
         for place, its_rows in sorted(places.items()):
             test, *keys, _ = place
             portable = lookup(self.files[1], test, keys, index[test])
-            found += [_candidate(place, state, of_state, portable, self.peaks) for state, of_state in states.grouped(its_rows)]
+            found += [_candidate(place, state, of_state, portable, self.peaks) for state, of_state in states.grouped(_present(its_rows))]
         return found, index, skipped
 
 
@@ -186,13 +191,24 @@ def usable(candidates):
     return [one.series for one in candidates if one.series]
 
 
+def _last_processor(rows):
+    return next((row['processor'] for row in reversed(rows) if row['processor']), None)
+
+
+def _present(rows):
+    '''A metric's rows, in all states, of the processor and the numbers of threads that there are now, without those that must not be judged.'''
+    last = _last_processor(rows)
+    rows = [row for row in rows if processor.same(row['processor'], last)]
+    teams = {row['hostname']: row['team'] for row in rows if row['team']}       # the last one of each node
+    return recording.judgeable([row for row in rows if row['team'] in (0, teams.get(row['hostname']))])
+
+
 def _candidate(place, state, rows, portable, peaks):
     last, record = rows[-1], recording.record_of(rows[-1])
     foreign = registry.is_of_other_suite(last['metric'])
     if foreign:     # its unit may have changed
         rows = [row for row in rows if row['unit'] == last['unit']]
-    present = {row['hostname']: team for row in rows if (team := contention.team(row['contention']))}       # the last one of each node
-    rows = states.of_one_set([row for row in rows if contention.team(row['contention']) in (0, present.get(row['hostname']))])
+    rows = states.of_one_set(rows)
     limits = possible(last['metric'], portable.get(last['name']), record)
     why = recording.unusable(rows)
     if why is None and not foreign:

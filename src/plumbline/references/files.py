@@ -265,6 +265,8 @@ def merge(portable, *sites):
 def of_processor(site, test, name):
     '''The references of a test without those that were recorded on other processors only: hardware changes, names of systems stay.
 
+    Where the sessions ran on several, each reference says its own; files did not always.
+
     :arg name: of the processor (:func:`processor.name`), or None where it is not known: then all are kept.
     :returns: (content of the file, sorted names of the other processors).
     '''
@@ -273,7 +275,8 @@ def of_processor(site, test, name):
     def kept(leaf, origin):
         origin = origin or {}
         machine = site['$accepted'][origin['accepted']]['machine'] if 'accepted' in origin else origin.get('machine') or {}
-        names = machine.get('processors') or machine.get('cpu_models') or [machine.get('cpu_model')]      # the latter two were written before
+        own = [origin['processor']] if 'processor' in origin else None
+        names = own or machine.get('processors') or machine.get('cpu_models') or [machine.get('cpu_model')]     # the latter two were written before
         if any(processor.same(name, one) for one in names):
             return leaf
         others.update(names)
@@ -298,7 +301,7 @@ def recorded(site, test):
         if not origin:
             return None
         names = sessions.get(origin.get('accepted'), ())
-        usual = {'working_set': origin.get('working_set')}      # files had that of the usual state only
+        usual = {key: origin.get(key) for key in ('threads', 'working_set')}      # files had those of the usual state only
         states = ({**origin, 'reference': leaf}, *({**usual, **one} for one in origin.get('states', ())))
         found = [_with_expectation(one, names) for one in states]
         return found if any('state' in one or 'expected' in one for one in found) else None

@@ -14,7 +14,7 @@ import polars as pl
 from plumbline.model.grouping import by_key
 from plumbline.references import NODE, directory, file_of
 from plumbline.references.files import leaves, load, of_processor, tests
-from plumbline.references.recording import known_keys
+from plumbline.references.recording import fit, known_keys
 from plumbline.store import archive
 
 #: ReFrame's options that choose the tests (4.10): with a value, and without.
@@ -128,17 +128,13 @@ def _tests(site, frame, earlier, chosen):
     for test in tests(site):
         for place in sorted(_own_places(site, test, ran_on)):
             keys = dict(zip(site[test]['$index'], place[1:-1]))
-            if any(_fit(known, keys) for known in ran.get(test, ())):
+            if any(fit(known, keys) for known in ran.get(test, ())):
                 continue
             measured = earlier.measured(test, frame['session'][0], chosen)
-            if session := next((session for session, known in measured if _fit(known, keys)), None):
+            if session := next((session for session, known in measured if fit(known, keys)), None):
                 entry = found.setdefault('/'.join(place[:-1][:3]), [0, session])
                 entry[:] = entry[0] + 1, max(entry[1], session)
     return found
-
-
-def _fit(known, keys):
-    return all(known.get(key, text) == text for key, text in keys.items())
 
 
 def _own_places(site, test, ran_on):

@@ -17,9 +17,6 @@ from plumbline.references import bounds, editing, recording
 from plumbline.references.choice import Choice, usable
 from plumbline.references.files import leaves, load, lookup, origin_of, portable_beside
 
-#: Of the sessions used as many have a metric, at least, in whatever state of the machine.
-LEAST_VALUES = 3
-
 _MACHINE = ('kernel', 'microcode', 'governor', 'huge_pages')
 
 
@@ -114,13 +111,15 @@ def _fill(found, candidates, site, used):
     why = {place: _ticket(site, place) or its[0].why or _too_seldom(its, found.sessions) for place, its in by_place.items()}
     recorded = {place: leaf for place, leaf in leaves(site) if origin_of(site, place)}      # not written by hand
     measured = {place[:-1] for place in by_place}
-    there, not_measured = by_place.keys() | _places(candidates, used, found.index), _not_measured(used, found.index)
+    there, not_measured = by_place.keys() | _places(candidates, used, found.index), _not_measured(used)
     vanishing = [place for place in recorded if place[:-1] in measured and place not in there and not _ticket(site, place)
-                 and not any(one.means(place[-1]) for one in not_measured[place[:-1]])]
+                 and not any(recording.fit(known, dict(zip(found.index[place[0]], place[1:-1]))) and one.means(place[-1])
+                             for known, one in not_measured[place[0]])]
     metrics = (sum(max(map(len, its[0].series.values.values())) for place, its in by_place.items() if not why[place])
                + sum(place not in vanishing and bool(why.get(place, True)) for place in recorded))
     rate = SUSPECTS_RATE / max(1, metrics)
     found.known, judged = good_state.known(usable(candidates)), []
+    machine = _machine(used[found.sessions[-1]], used.values())
     for place, its in by_place.items():
         its = [_Reference(one, found, rate) for one in its if not one.why]    # one session of a state has a bound as wide as it must be
         reason = why[place] or its[0].too_wide
@@ -128,14 +127,13 @@ def _fill(found, candidates, site, used):
             found.skipped.append(('/'.join(place), reason))
         else:
             its = [one for one in its if not one.too_wide]
-            found.written[place] = its[0].leaf, _provenance(its, found.sessions)
+            found.written[place] = its[0].leaf, _provenance(its, found.sessions, len(machine['processors']) > 1)
             found.noise[place] = its[0].candidate.series.noise
             judged += its
     if not found.written:
         raise PlumblineError(f'{found.path}: nothing to record, all {len(found.skipped)} metrics were skipped, the first '
                              f'because: {found.skipped[0][1]}')
-    found.accepted = {'sessions': found.sessions, 'false_alarms': SUSPECTS_RATE, 'metrics': metrics,
-                      'machine': _machine(used[found.sessions[-1]], used.values())}
+    found.accepted = {'sessions': found.sessions, 'false_alarms': SUSPECTS_RATE, 'metrics': metrics, 'machine': machine}
     found.before = {place: lookup(site, place[0], place[1:-1]).get(place[-1]) for place in found.written}
     found.before.update({place: recorded[place] for place in vanishing})
     found.staying = [place for place in recorded if place[:-1] in measured and place not in found.before]
@@ -158,7 +156,8 @@ class _Reference:
 
     def numbers(self, sessions):
         measured, size, spread = self.candidate.series.measured, self.candidate.rows[-1]['working_set'], self.candidate.spread
-        return {**({'working_set': size} if size else {}), 'n': sum(row['n'] for row in self.candidate.rows),
+        teams = self.candidate.teams
+        return {**({'threads': teams} if teams else {}), **({'working_set': size} if size else {}), 'n': sum(row['n'] for row in self.candidate.rows),
                 'deviation': _digits(self.expected.deviation, 3), 'freedom': _digits(self.expected.freedom, 3),
                 **({} if spread is None else {'spread': _digits(spread, 3)}), 'sees': _digits(self.sees, 2),
                 'measured': [_digits(measured[session], 5) if session in measured else None for session in sessions]}
@@ -166,7 +165,7 @@ class _Reference:
 
 def _too_seldom(candidates, sessions):
     has = len(set().union(*(one.series.values for one in candidates if one.series)))
-    return f'{has} of {len(sessions)} sessions have it, {LEAST_VALUES} are needed' if has < LEAST_VALUES else None
+    return f'{has} of {len(sessions)} sessions have it, {recording.LEAST_VALUES} are needed' if has < recording.LEAST_VALUES else None
 
 
 def _ticket(site, place):
@@ -182,12 +181,12 @@ def _places(candidates, used, index):
     return {(row['check'], *recording.keys_of(index[row['check']], row), row['name']) for row in rows if row['metric'] is not None}
 
 
-def _not_measured(used, index):
-    '''(test, keys) -> what it said in some session that it could not measure: list of :class:`Skipped`.'''
-    found: dict[tuple, list[Skipped]] = defaultdict(list)
-    for row in (row for its in used.values() for row in its if row['skipped'] and row['check'] in index):
-        place = (row['check'], *recording.keys_of(index[row['check']], row))
-        found[place] += map(Skipped.of_json, row['skipped'])
+def _not_measured(used):
+    '''Test -> what it said in some session that it could not measure: list of (:func:`recording.known_keys`, :class:`Skipped`).'''
+    found: dict[str, list[tuple[dict, Skipped]]] = defaultdict(list)
+    for row in (row for its in used.values() for row in its if row['skipped']):
+        known = recording.known_keys(row)
+        found[row['check']] += ((known, Skipped.of_json(one)) for one in row['skipped'])
     return found
 
 
@@ -195,9 +194,11 @@ def _digits(value, digits):
     return float(f'{value:.{digits}g}')
 
 
-def _provenance(references, sessions):
-    '''Where a reference comes from; the compiler is that of the latest session, and so are the width of the code and the number of
-    threads.'''
+def _provenance(references, sessions, several):
+    '''Where a reference comes from; the compiler is that of the latest session, and so is the width of the code.
+
+    :arg several: whether the sessions ran on more than one processor.
+    '''
     usual, *others = references
     last = usual.candidate.rows[-1]
     record: dict = recording.record_of(last) or next(iter(last['records']), {})
@@ -206,8 +207,8 @@ def _provenance(references, sessions):
         provenance['metric'] = metric
     if width := last['simd_width'].get(record.get('variant')):
         provenance['simd_width'] = width
-    if usual.candidate.teams:
-        provenance['threads'] = usual.candidate.teams
+    if several and usual.candidate.processor:
+        provenance['processor'] = usual.candidate.processor
     if usual.candidate.state:
         provenance['state'] = usual.candidate.state
         provenance['states'] = [{'state': one.candidate.state, 'reference': one.leaf, **one.numbers(sessions)} for one in others]

@@ -17,10 +17,13 @@ from plumbline.store import archive
 #: A session of which a larger share of the metrics is UNSTABLE is left out.
 MOST_UNSTABLE = 0.1
 
+#: Of the sessions used as many have a metric that can be judged, at least, in whatever state of the machine.
+LEAST_VALUES = 3
+
 #: A session of which other processes, or the hypervisor, took a larger share of the threads' time is left out.
 MOST_DISTURBED = 0.05
 
-_COLUMNS = ['session', 'started', 'system', 'partition', 'environ', 'hostname', 'test', 'check', 'display_name', 'parameters', 'run',
+_COLUMNS = ['session', 'started', 'system', 'partition', 'environ', 'hostname', 'processor', 'test', 'check', 'display_name', 'parameters', 'run',
             'result', 'fail_phase', 'metric', 'name', 'subject', 'subsystem', 'value', 'processes', 'n', 'spread', 'interval_low', 'interval_high',
             'reference', 'lower', 'upper', 'reference_from', 'limit', 'record', 'state', 'states', 'unit', 'foreign', 'verdict', 'reason', 'unjudged',
             'level', 'threads', 'working_set', 'detail']
@@ -31,8 +34,8 @@ _OF_RECORD = ('variant', 'compiler', 'level', 'bytes', 'traffic', 'traffic_least
 
 
 def rows_of(path, pattern, names):
-    '''The rows of one session's tests, each with its case's ``machine``, ``contention``, the lowest ``clock`` (a share of the base clock) and the
-    records' metadata (``records``).
+    '''The rows of one session's tests, each with its case's ``machine``, ``processor``, ``contention``, number of threads where they are all
+    (``team``; else 0), the lowest ``clock`` (a share of the base clock) and the records' metadata (``records``).
 
     Only the last run of a test case counts: a metric that ReFrame's retry did not confirm is none.
 
@@ -47,18 +50,25 @@ def rows_of(path, pattern, names):
         if detail:
             details[tuple(row[key] for key in _CASE)] = {
                 'machine': detail.get('machine') or {}, 'skipped': detail.get('skipped') or [],
-                'contention': detail.get('contention') or [], 'simd_width': detail.get('simd_width') or {}, 'clock': _lowest_clock(detail),
+                'contention': detail.get('contention') or [], 'team': _team(detail), 'simd_width': detail.get('simd_width') or {},
+                'clock': _lowest_clock(detail),
                 'records': [{key: record[key] for key in _OF_RECORD if key in record} for record in detail.get('records') or ()]}
     try:
         wanted = re.compile(pattern)
     except re.error as error:
         raise PlumblineError(f'tests {pattern!r}: not a pattern: {error}; correct it') from None
-    unknown: dict[str, Any] = {'machine': {}, 'skipped': [], 'contention': [], 'simd_width': {}, 'clock': math.inf, 'records': []}
+    unknown: dict[str, Any] = {'machine': {}, 'skipped': [], 'contention': [], 'team': 0, 'simd_width': {}, 'clock': math.inf, 'records': []}
     found = [{**row, **details.get(tuple(row[key] for key in _CASE), unknown)} for row in rows if wanted.search(row['display_name'])]
+    of_node = {row['hostname']: row['processor'] for row in rows if row['processor']}
     for row in found:
+        row['processor'] = processor.name(row['machine']) or of_node.get(row['hostname'])       # tests of other suites do not say
         if row['working_set'] is None and row['record'] is not None:    # before it had a column
             row['working_set'], = records.sets_in_caches([(row['metric'], row['subject'], record_of(row))], row['level'])
     return found
+
+
+def _team(detail):
+    return detail.get('team') or (contention.team(detail.get('contention') or ()) if detail.get('threads') == 'all' else 0)
 
 
 def _lowest_clock(detail):
@@ -71,7 +81,7 @@ def _lowest_clock(detail):
 
 def processors(rows):
     '''The processors that a session ran on: a set of names.'''
-    return set(filter(None, (processor.name(row['machine']) for row in rows)))
+    return {row['processor'] for row in rows} - {None}
 
 
 def unfit(rows, expected=frozenset()):
@@ -159,6 +169,11 @@ def _as_pattern(text):
     return text
 
 
+def fit(known, keys):
+    '''Whether what is known of a row (:func:`known_keys`) may have these keys: a test that was skipped has not all yet.'''
+    return all(known.get(name, key) == key for name, key in keys.items())
+
+
 def groups(rows, files, trusted=()):
     '''Rows with metrics by (test, key path, name of the metric); complains where two cases share a path.
 
@@ -199,15 +214,21 @@ def groups(rows, files, trusted=()):
     return found, index, list(skipped.items())
 
 
+def judgeable(rows):
+    '''The rows of a metric without those that must not be judged; all, where these are too many.'''
+    kept = [row for row in rows if not row['unjudged']]
+    return kept if len({row['session'] for row in kept}) >= LEAST_VALUES else rows
+
+
 def unusable(rows):
-    '''Why the rows of a metric give no reference, or :obj:`None`.'''
+    '''Why the rows of a metric, of what is :func:`judgeable`, give no reference, or :obj:`None`.'''
     values = [row['value'] for row in rows]
     if not all(row['n'] for row in rows) or any(value is None or math.isnan(value) for value in values):
         return 'a value is missing or not a number'
     if not all(0 < value < math.inf for value in values):
         return 'not a positive finite value'
-    if rows[-1]['unjudged']:
-        return f"not judged: {rows[-1]['unjudged']}"
+    if unjudged := next((row['unjudged'] for row in reversed(rows) if row['unjudged']), None):
+        return f'not judged: {unjudged}'
     if rows[-1]['verdict'] == verdict.FAIL and rows[-1]['reference_from'] in baselines.SHIPPED:
         return 'it fails the portable reference, and recording must not hide that'
     return None

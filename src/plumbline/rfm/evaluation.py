@@ -328,7 +328,7 @@ def judged(case, widths=MappingProxyType({}), again=None):
             sees = max([sees, *((run.value / reference[0] - 1) * (1 if rises else -1) for run in runs)])
     else:
         # What several processes differ by is in their interval; of one alone only the spread of its samples warns.
-        ruling, reason = verdict.judge(found, reference, np.inf if case.processes else verdict.MAX_SPREAD, metric.unit)
+        ruling, reason = verdict.judge(found, reference, np.inf if len(case.processes) > 1 else verdict.MAX_SPREAD, metric.unit)
         alone = [verdict.judge(run, reference, np.inf, metric.unit) for run in runs]
         if ruling == verdict.PASS and (out := [told for one, told in alone if one == verdict.FAIL]):
             ruling, reason = verdict.UNSTABLE, f'{reason}; but {out[0]} {_in_runs(len(out), runs)}'

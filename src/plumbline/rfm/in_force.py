@@ -1,5 +1,7 @@
 '''The references that a test's metrics are judged by: those of its check and of the files, less what is of another test, team or working set.'''
 
+from dataclasses import replace
+
 from reframe.utility import ScopedDict
 
 from plumbline import references
@@ -15,7 +17,9 @@ def in_force(check, known, found):
     :arg found: name -> list of :class:`evaluation.Case`.
     :raises PlumblineError: if the check's own reference is in another unit than its metric.
     '''
-    known = _by_baselines(found) | _of_the_same_test(check, known) | _own_references(check)
+    shipped = _by_baselines(found)
+    known = {name: replace(one, beneath=one.beneath or shipped.get(name)) for name, one in known.items()}
+    known = shipped | _of_the_same_test(check, known) | _own_references(check)
     return _of_the_same_sets(check, _of_the_same_team(check, known, found), found)
 
 
@@ -50,12 +54,13 @@ def _of_the_same_test(check, known):
 
 
 def _of_the_same_team(check, known, found):
-    '''What is known of the metrics, without references of another number of threads: ``all`` are as many as a quota lets run.'''
-    team = contention.team(check.plumbline.contention or ())
-    others = {name: numbers for name, one in known.items() if name in found and (numbers := one.references[0].threads)
-              and team not in (0, *numbers)}
-    numbers = ', '.join(map(str, sorted({number for of_one in others.values() for number in of_one})))
-    return _without(check, known, others, f"they are of {several(numbers, 'thread')}, and {team} ran")
+    '''What is known of the metrics, without references of another number of threads, or ranks: ``all`` are as many as a quota lets run.'''
+    team = check.plumbline.team or contention.team(check.plumbline.contention or ())
+    fitting = {name: one.of_team(team) if name in found else one for name, one in known.items()}
+    others = [name for name, one in fitting.items() if one is None]
+    numbers = ', '.join(map(str, sorted({number for name in others for one in known[name].references for number in one.threads})))
+    known = {name: one or known[name] for name, one in fitting.items()}
+    return _without(check, known, others, f"they are of {several(numbers, 'rank' if check.plumbline.ranks else 'thread')}, and {team} ran")
 
 
 def _of_the_same_sets(check, known, found):
