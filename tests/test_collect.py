@@ -46,6 +46,15 @@ def test_what_a_node_has_read_itself_is_not_read_again(measured, monkeypatch):
     assert collect() == (by_driver, '') and Path(by_driver['archived']).exists() and not list(folder.rglob('*.parquet'))
 
 
+def test_a_node_whose_command_is_not_known_is_collected(measured):
+    folder, collect = measured
+    report = json.loads((folder / node.REPORT).read_text())
+    report['session_info']['cmdline'] = ''
+    (folder / node.REPORT).write_text(json.dumps(report))
+    results.prepare(folder, 'n1', 0)
+    assert collect()[1] == ''
+
+
 def test_a_driver_that_was_killed_before_it_said_so_collects_again(measured):
     folder, collect = measured
     results.prepare(folder, 'n1', 0)

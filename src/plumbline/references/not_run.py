@@ -23,7 +23,7 @@ _SWITCHES = '--cpu-only', '--gpu-only', '--failed', '-r/--run', '-R/--recursive'
 
 #: The columns of the archive that tell what ``$index`` may name, and all that :func:`told` asks for.
 _KEYS = 'check', 'system', 'partition', 'environ', 'parameters', 'level', 'threads'
-COLUMNS = [*_KEYS, 'session', 'session_info', 'hostname', 'processor']
+COLUMNS = [*_KEYS, 'session', 'session_info', 'hostname', 'processor', 'lacks']
 
 
 class _Options(argparse.ArgumentParser):
@@ -86,8 +86,8 @@ class Earlier:
     def __init__(self, root, system):
         self._files, self._file, self._measured = archive.all_files(root, system), file_of(system), {}
 
-    def _ask(self, question):
-        return archive.of_readable(self._files, lambda files: question(archive.scan_files(files)).collect())[0]
+    def _ask(self, question, files=None):
+        return archive.of_readable(self._files if files is None else files, lambda good: question(archive.scan_files(good)).collect())[0]
 
     @functools.cached_property
     def _commands(self):
@@ -100,21 +100,21 @@ class Earlier:
         found = self._ask(lambda rows: rows.group_by('session').agg(by_it, ran_on).filter('reference_from'))
         return dict(found.select('session', 'processor').iter_rows())
 
-    def _is_alike(self, one, session, chosen):
-        return one < session and self._commands[one] == chosen
-
     def judged(self, session, chosen, processors):
         '''[file of references, the last session before this one that it judged on such a processor, of the same command]; None without one.'''
-        found = max((one for one, ran_on in self._judged.items() if not processors.isdisjoint(ran_on) and self._is_alike(one, session, chosen)),
-                    default=None)
-        return found and [self._file, found]
+        found = (one for one, ran_on in self._judged.items() if one < session and not processors.isdisjoint(ran_on))
+        last = max((one for one in found if self._commands.get(one) == chosen), default=None)
+        return last and [self._file, last]
 
     def measured(self, test, session, chosen):
         '''What the same command has measured of a test before this session: (session, what ``$index`` may name) of each case, the last first.'''
-        if test not in self._measured:
-            cases = self._ask(lambda rows: rows.filter(pl.col('check') == test, pl.col('metric').is_not_null()).select('session', *_KEYS).unique())
-            self._measured[test] = [(row['session'], known_keys(row)) for row in cases.sort('session', descending=True).iter_rows(named=True)]
-        return ((one, known) for one, known in self._measured[test] if self._is_alike(one, session, chosen))
+        key = test, json.dumps(chosen)
+        if key not in self._measured:
+            alike = [path for path in self._files if self._commands.get(path.stem) == chosen]
+            measured = pl.col('check') == test, pl.col('metric').is_not_null()
+            cases = self._ask(lambda rows: rows.filter(*measured).select('session', *_KEYS).unique(), alike)
+            self._measured[key] = [(row['session'], known_keys(row)) for row in cases.sort('session', descending=True).iter_rows(named=True)]
+        return ((one, known) for one, known in self._measured[key] if one < session)
 
 
 def _processors(frame):
