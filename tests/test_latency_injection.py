@@ -118,10 +118,10 @@ def test_it_is_clean_under_sanitizers(mpis, family):
         assert code == 0 and ' in lat_allocate ' not in errors, errors
 
 
-@pytest.mark.parametrize('what, ranks', [('errors', 2), ('threads', 2), ('generalized', 1), ('nobody', 2)])
+@pytest.mark.parametrize('what, ranks', [('errors', 2), ('threads', 2), ('generalized', 1), ('nobody', 2), ('apart', 4)])
 def test_calls_that_are_easily_wrong_are_right(mpi, what, ranks):
     '''Errors come from the call that gets the message; a duplicate may be complete later where several threads may call; a request of the program's
-    own may be cancelled; exchanges with nobody.'''
+    own may be cancelled; exchanges with nobody end with their sends; between a root and each rank no third one is waited for.'''
     mpi.right(ranks, mpi.compiled('single'), what, PLUMBLINE_LATENCY_US='30')
 
 

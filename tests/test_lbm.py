@@ -10,7 +10,7 @@ import pytest
 from reframe.core.exceptions import SkipTestError
 
 import rfm
-from native import CPUS, MEASURED, QUICK, THREADS, library, listed, refused, two_cpus
+from native import CPUS, MEASURED, QUICK, THREADS, library, listed, output_of, refused, two_cpus
 
 CHECKS = rfm.REPOSITORY / 'checks/apps'
 RATE = 1.25
@@ -126,6 +126,17 @@ def test_slabs_that_cannot_be(mpi_programs, options, text):
     assert text in line
 
 
+@pytest.mark.parametrize('free, fits', [(40, True), (30, False)])
+def test_slabs_of_unequal_processes_are_measured_where_their_sum_fits(mpi_programs, tmp_path, free, fits):
+    '''Boxes of 32^3 cells: one process has 14.3 MB, each of two 7.7 MB.  So the first one has 22.0 MB, more than half of 40, both 29.8 MB.'''
+    output_of('cc', '-shared', '-fPIC', '-o', tmp_path / 'memory.so', rfm.REPOSITORY / 'tests/interpose/hybrid.c')
+    (tmp_path / '.proc.meminfo').write_text(f'MemAvailable: {free}000 kB\n')
+    found = mpi_programs('openmpi').run(2, 'lbm-slabs', '--size', '32', '--working', '1,2', *map(str, QUICK),
+                                        LD_PRELOAD=str(tmp_path / 'memory.so'), HYBRID=f'{tmp_path}/')
+    assert (found.code == 0, len(found.measurements)) == (fits, 2 * fits)
+    assert fits or '--size 32: needs 0.0 GB in all, of 0.0 GB that are free' in found.errors
+
+
 # --- checks ------------------------------------------------------------------------------------------------------------------
 
 def test_check_of_memory(measuring, programs, tmp_path):
@@ -201,8 +212,9 @@ def test_some_of_the_processes_work_by_turns(mpi_programs, program, few):
         assert sum(found[0]['communication']) < sum(found[1]['communication']) and found[0]['flops'] == found[1]['flops']
 
 
-@pytest.mark.parametrize('study, size, most', [('md_strong', '--size 32', 4096), ('cg_strong', '--class A', 8192), ('lbm_strong', '', 128)])
+@pytest.mark.parametrize('study, size, most', [
+    ('md_strong', '--size 32', 4096), ('cg_strong', '--class A', 8192), ('sp_strong', '--size 64', 32768), ('lbm_strong', '', 128)])
 def test_no_more_ranks_than_a_problem_is_cut_for(study, size, most):
-    case = SimpleNamespace(study=study, application=study.partition('_')[0], all_cpus=range(128), cpus=range(128 * 128), edge=128, over='nodes', nodes=128,
+    case = SimpleNamespace(study=study, application=study.partition('_')[0], all_cpus=range(128), cpus=range(512 * 128), edge=128, over='nodes', nodes=512,
                            size=size)
     assert max(runpy.run_path(str(CHECKS / 'app_scaling.py'))['app_scaling'].counts(case)) == most

@@ -50,10 +50,12 @@ static void check_data(const pl_group *g)
             uses_static = &g->m[i];
         }
     }
-    const size_t available = pl_memory_available() / (size_t)pl_processes.on_node;
-    if (needed > available / 10 * 9)
+    /* What all processes of this node need, whose parts may differ; on several nodes each counts as much as this one. */
+    const double available = (double)pl_memory_available();
+    const double here = pl_processes.on_node == pl_processes.ranks ? pl_processes.reduce_sum((double)needed) : (double)needed * pl_processes.on_node;
+    if (needed && here > 0.9 * available)
         pl_fail("--size %zu: needs %.1f GB in all, of %.1f GB that are free: choose a smaller size or fewer cases at once",
-                g->m[g->count - 1].c.n, (double)needed / 1e9, (double)available / 1e9);
+                g->m[g->count - 1].c.n, here / 1e9, available / 1e9);
 }
 
 void pl_give_data(pl_group *g)

@@ -4,12 +4,17 @@
  *
  *     depends on      who                                     because
  *     all             nothing, where the call is blocking     it ends after the last has entered
- *     the root        MPI_Bcast of its entry                  who comes late finds the message there
- *     all others      MPI_Reduce of the maximum               the same, at the root
+ *     the root        MPI_Bcast of its entry, or Iscatterv    who comes late finds the message there
+ *     all others      MPI_Reduce of the maximum, or Igatherv  the same, at the root
  *     lower ranks     MPI_Exscan of the maximum
  *     neighbours      MPI_Neighbor_allgather
+ *
+ * Entries go the ways of the call's own messages: those of a tree's inner ranks wait for children or parent anyway, in MPI_Gatherv and
+ * MPI_Scatterv each rank has to do with the root alone.
  */
 #include "collective.h"
+
+#include <stdlib.h>
 
 static int64_t size_of(MPI_Comm handle)
 {
@@ -55,10 +60,12 @@ static lat_call shaped(lat_shape shape, MPI_Comm handle, int root, int64_t bytes
     lat_unlock();
     if (!c.comm)
         return c;
+    if ((shape == LAT_GATHERV || shape == LAT_SCATTERV) && c.comm->rank == root)
+        c.entries = c.comm->size;
     if (shape != LAT_NEIGHBORS)
         c.plan = lat_steps(shape, c.comm->size, root < 0 ? 0 : (c.comm->rank - root + c.comm->size) % c.comm->size, bytes);
-    else if (neighbors(handle, &c.indegree, &out))
-        c.plan = (lat_plan){c.indegree > 0, 0, out, c.indegree, c.indegree ? LAT_AROUND : LAT_NOBODY};
+    else if (neighbors(handle, &c.entries, &out))
+        c.plan = (lat_plan){c.entries > 0, 0, out, c.entries, c.entries ? LAT_AROUND : LAT_NOBODY};
     else
         c.comm = NULL;
     if (c.plan.depends == LAT_LOWER && c.comm->rank == 0)
@@ -67,6 +74,26 @@ static lat_call shaped(lat_shape shape, MPI_Comm handle, int root, int64_t bytes
     lat_count.steps += c.plan.steps;
     lat_unlock();
     return c;
+}
+
+/* Room for entries one by one; counts and displacements, which MPI wants of each, are behind them. */
+static size_t bytes_of_each(const lat_call *c) { return (size_t)c->entries * (sizeof(ns) + 2 * sizeof(int)); }
+
+/* Between the root and each.  Not by MPI_Gatherv: Intel MPI's second one in a row waits for the root. */
+static void ask_each(struct lat_collective *x, ns *each, MPI_Request *request)
+{
+    const lat_call *c = &x->c;
+    MPI_Comm shadow = c->comm->shadow;
+    int *counts = (int *)(each + c->entries), *places = counts + c->entries;
+    for (int i = 0; i < c->entries; i++) {
+        each[i] = x->own;
+        counts[i] = 1;
+        places[i] = i;
+    }
+    if (c->shape == LAT_SCATTERV)
+        PMPI_Iscatterv(each, counts, places, MPI_INT64_T, &x->latest, 1, MPI_INT64_T, c->root, shadow, request);
+    else
+        PMPI_Igatherv(&x->own, 1, MPI_INT64_T, each, counts, places, MPI_INT64_T, c->root, shadow, request);
 }
 
 /* --- blocking ------------------------------------------------------------------------------------------------------- */
@@ -80,24 +107,35 @@ static ns enter(const lat_call *c)
 static void get_entries(struct lat_collective *x)
 {
     const lat_call *c = &x->c;
-    ns mine = c->comm->rank == c->root ? INT64_MIN : x->own;    /* a root waits for the others only */
+    if (c->comm->rank == c->root && c->plan.depends == LAT_OTHERS)
+        x->own = INT64_MIN;     /* a root waits for the others only */
     switch (c->shape) {
-    case LAT_BCAST: case LAT_SCATTER: case LAT_SCATTERV:
+    case LAT_BCAST: case LAT_SCATTER:
         x->latest = x->own;
         PMPI_Bcast(&x->latest, 1, MPI_INT64_T, c->root, c->comm->shadow);
         break;
-    case LAT_REDUCE: case LAT_GATHER: case LAT_GATHERV:
-        PMPI_Reduce(&mine, &x->latest, 1, MPI_INT64_T, MPI_MAX, c->root, c->comm->shadow);
+    case LAT_REDUCE: case LAT_GATHER:
+        PMPI_Reduce(&x->own, &x->latest, 1, MPI_INT64_T, MPI_MAX, c->root, c->comm->shadow);
         break;
+    case LAT_GATHERV: case LAT_SCATTERV: {
+        MPI_Request request;
+        ns *each = lat_allocate(bytes_of_each(c));
+        ask_each(x, each, &request);
+        PMPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (c->shape == LAT_GATHERV)
+            x->latest = lat_latest(each, c->entries);
+        free(each);
+        break;
+    }
     case LAT_SCAN:
         PMPI_Exscan(&x->own, &x->latest, 1, MPI_INT64_T, MPI_MAX, c->comm->shadow);
         break;
     case LAT_NEIGHBORS: {
-        ns around[c->indegree + 1];
-        for (int i = 0; i < c->indegree; i++)
+        ns around[c->entries + 1];
+        for (int i = 0; i < c->entries; i++)
             around[i] = INT64_MIN;      /* beyond an open border there is none */
         PMPI_Neighbor_allgather(&x->own, 1, MPI_INT64_T, around, 1, MPI_INT64_T, c->comm->shadow);
-        x->latest = lat_latest(around, c->indegree);
+        x->latest = lat_latest(around, c->entries);
         break;
     }
     default:
@@ -145,19 +183,22 @@ static void ask_for_entries(lat_pending *e, struct lat_collective *x)
         x->own = INT64_MIN;
     x->latest = x->own;
     switch (c->shape) {
-    case LAT_BCAST: case LAT_SCATTER: case LAT_SCATTERV:
+    case LAT_BCAST: case LAT_SCATTER:
         PMPI_Ibcast(&x->latest, 1, MPI_INT64_T, c->root, shadow, &e->shadow);
         break;
-    case LAT_REDUCE: case LAT_GATHER: case LAT_GATHERV:
+    case LAT_REDUCE: case LAT_GATHER:
         PMPI_Ireduce(&x->own, &x->latest, 1, MPI_INT64_T, MPI_MAX, c->root, shadow, &e->shadow);
+        break;
+    case LAT_GATHERV: case LAT_SCATTERV:
+        ask_each(x, x->each, &e->shadow);
         break;
     case LAT_SCAN:
         PMPI_Iexscan(&x->own, &x->latest, 1, MPI_INT64_T, MPI_MAX, shadow, &e->shadow);
         break;
     case LAT_NEIGHBORS:
-        for (int i = 0; i < c->indegree; i++)
-            x->around[i] = INT64_MIN;
-        PMPI_Ineighbor_allgather(&x->own, 1, MPI_INT64_T, x->around, 1, MPI_INT64_T, shadow, &e->shadow);
+        for (int i = 0; i < c->entries; i++)
+            x->each[i] = INT64_MIN;
+        PMPI_Ineighbor_allgather(&x->own, 1, MPI_INT64_T, x->each, 1, MPI_INT64_T, shadow, &e->shadow);
         break;
     default:
         PMPI_Iallreduce(&x->own, &x->latest, 1, MPI_INT64_T, MPI_MAX, shadow, &e->shadow);
@@ -172,7 +213,7 @@ static int start(const lat_call *c, ns own, int error, MPI_Request *request)
         return error;
     lat_lock();
     lat_pending *e = lat_new(LAT_COLLECTIVE, c->comm);
-    struct lat_collective *x = lat_allocate(sizeof *x + (size_t)c->indegree * sizeof *x->around);
+    struct lat_collective *x = lat_allocate(sizeof *x + bytes_of_each(c));
     *x = (struct lat_collective){.c = *c, .own = own, .latest = own};
     e->collective = x;
     e->request = *request;

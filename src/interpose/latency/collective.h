@@ -6,7 +6,8 @@
 
 typedef struct {
     lat_shape shape;
-    int root, indegree;     /* root -1: none */
+    int root;               /* -1: none */
+    int entries;            /* that are here one by one: of the neighbours, or of all, at the root of Gatherv and Scatterv */
     int64_t bytes;
     lat_comm *comm;         /* NULL: passed through */
     lat_plan plan;
@@ -15,7 +16,7 @@ typedef struct {
 struct lat_collective {
     lat_call c;
     ns own, latest;         /* entries: mine; of those that it depends on */
-    ns around[];            /* of the neighbours */
+    ns each[];              /* c.entries of them, and for each its count and displacement */
 };
 
 ns lat_delay_of(const lat_plan *);

@@ -39,8 +39,8 @@ ns lat_collective_visible(lat_pending *e)
         if (!done)
             return NOT_YET;
         e->known = true;
-        if (x->c.shape == LAT_NEIGHBORS)
-            x->latest = lat_latest(x->around, x->c.indegree);
+        if (x->c.shape == LAT_NEIGHBORS || x->c.shape == LAT_GATHERV)
+            x->latest = lat_latest(x->each, x->c.entries);
         if (e->absent >= x->latest && e->arrival - e->absent < FRESH)
             lat_learn_time(LAT_TIME_COLLECTIVE + (int)x->c.shape, x->c.bytes, e->arrival - x->latest);
     }

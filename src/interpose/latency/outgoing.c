@@ -73,11 +73,11 @@ void lat_departed(lat_outgoing *m, int error)
 
 void lat_outgoing_stop(void)
 {
-    for (; oldest; oldest = oldest->next) {
+    for (slot *s = oldest; s; s = s->next) {
         int done = 0;
         for (ns end = lat_now() + patience; !done && lat_now() < end;)
-            PMPI_Test(&oldest->request, &done, MPI_STATUS_IGNORE);
+            PMPI_Test(&s->request, &done, MPI_STATUS_IGNORE);
         if (!done)
-            PMPI_Request_free(&oldest->request);    /* its message was never received */
+            PMPI_Request_free(&s->request);    /* its message was never received */
     }
 }

@@ -1,10 +1,11 @@
 /* One thing that a library between program and MPI has to be asked about.
  *
- *     single cancel | session | unseen | passed | nothing | errors | threads | generalized | nobody
+ *     single cancel | session | unseen | passed | nothing | errors | threads | generalized | nobody | apart
  */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* MPI_ERR_TRUNCATE must come out of the call that gets the message, and the next message must be right. */
 static int errors(int rank)
@@ -106,6 +107,71 @@ static int generalized(void)
     return bytes != 7 || released != 2;
 }
 
+#if MPI_VERSION >= 4
+/* Of what is complete at once an MPI may have one request for all: each exchange with nobody ends with its own send all the same, as a
+ * receive from nobody. */
+static int nobody(int rank)
+{
+    enum { LENGTH = 1 << 22 };
+    static char out[2][LENGTH], in[LENGTH];
+    int from = 0, to = 0, done, count[2] = {0, 0};
+    MPI_Request request[2];
+    MPI_Status status[2];
+    for (int i = 0; i < 5; i++) {
+        MPI_Isendrecv(&from, 1, MPI_INT, MPI_PROC_NULL, 0, &to, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, request);
+        do
+            MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        while (!done);
+    }
+    if (rank == 0) {
+        for (int i = 0; i < 2; i++)
+            MPI_Isendrecv(out[i], LENGTH, MPI_BYTE, 1, i, &to, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request[i]);
+        MPI_Waitall(2, request, status);
+        memset(out, -1, sizeof out);
+        for (int i = 0; i < 2; i++) {
+            MPI_Get_count(&status[i], MPI_BYTE, &count[i]);
+            if (status[i].MPI_SOURCE != MPI_PROC_NULL || status[i].MPI_TAG != MPI_ANY_TAG || count[i] != 0)
+                return fprintf(stderr, "exchange %d: source %d, tag %d, %d bytes\n", i, status[i].MPI_SOURCE, status[i].MPI_TAG, count[i]);
+        }
+    } else if (rank == 1) {
+        for (int i = 1; i >= 0; i--) {
+            MPI_Recv(in, LENGTH, MPI_BYTE, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            if (in[0] || in[LENGTH - 1])
+                return fprintf(stderr, "exchange %d: what was sent has changed meanwhile\n", i);
+            usleep(200000);
+        }
+    }
+    return 0;
+}
+#endif
+
+/* Where each rank has to do with the root alone, it does not wait for a third one that is late. */
+static int apart(int rank)
+{
+    static const char *const names[] = {"gatherv", "scatterv", "iscatterv"};
+    int out[4] = {0}, in[4], ones[4] = {1, 1, 1, 1}, places[4] = {0, 1, 2, 3};
+    MPI_Request request;
+    int failed = 0;
+    for (int way = 0; way < 3; way++) {
+        int late = way == 0 ? 3 : 2;        /* of a tree's two ranks below the root, the one that is waited for */
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == late)
+            usleep(1000000);
+        double begin = MPI_Wtime();
+        if (way == 0) {
+            MPI_Gatherv(out, 1, MPI_INT, in, ones, places, MPI_INT, 0, MPI_COMM_WORLD);
+        } else if (way == 1) {
+            MPI_Scatterv(out, ones, places, MPI_INT, in, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        } else {
+            MPI_Iscatterv(out, ones, places, MPI_INT, in, 1, MPI_INT, 0, MPI_COMM_WORLD, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
+        if (rank == 5 - late && MPI_Wtime() - begin > 0.5)
+            failed = fprintf(stderr, "%s: rank %d was in it for %g s\n", names[way], rank, MPI_Wtime() - begin);
+    }
+    return failed;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "nothing";
@@ -148,16 +214,11 @@ int main(int argc, char **argv)
         failed = duplicates(rank, size);
     } else if (!strcmp(what, "generalized")) {
         failed = generalized();
+    } else if (!strcmp(what, "apart")) {
+        failed = apart(rank);
 #if MPI_VERSION >= 4
-    } else if (!strcmp(what, "nobody")) {       /* of what is complete at once an MPI may have one request for all */
-        int from = 0, to = 0, done;
-        for (int i = 0; i < 5; i++) {
-            MPI_Request request;
-            MPI_Isendrecv(&from, 1, MPI_INT, MPI_PROC_NULL, 0, &to, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request);
-            do
-                MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-            while (!done);
-        }
+    } else if (!strcmp(what, "nobody")) {
+        failed = nobody(rank);
 #endif
     } else if (!strcmp(what, "errors")) {
         failed = errors(rank) || exchanges_with_nobody(rank, size);
