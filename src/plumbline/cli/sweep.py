@@ -167,12 +167,12 @@ def rank(
 def show(folder, racks, switches):
     '''Print the outliers of a sweep, keep what later sweeps need of it and write its page; (what was found, whether a file could not be written).'''
     from plumbline.report import grid, outliers as report, sweep_page
-    from plumbline.sweep import outliers, ranking, scatter
+    from plumbline.sweep import outliers, scatter
     from plumbline.sweep.slurm import folded
     found = outliers.look(folder, racks, switches)
     report.render(found, grid.terminal())
     for scores, nodes in by_key(('; '.join(its), node) for node, its in found.unjudged.items()).items():
-        _say(f'not judged, since fewer than {ranking.FEWEST} nodes are peers in it: {folded(nodes)}: {scores}')
+        _say(f'{outliers.NO_PEERS}: {folded(nodes)}: {scores}')
     if found.of_both:
         _say('not used: the scores of sweeps that an older version ranked, of rates and ratios in one; plumbline rank tells those of each apart: '
              f"{', '.join(found.of_both)}")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from plumbline.analysis.lines import detail_of
+from plumbline.analysis.lines import detail_of, one_line
 from plumbline.analysis.session import Session
 from plumbline.comparison import sides
 from plumbline.errors import PlumblineError
@@ -324,7 +324,7 @@ def _why_gone(change, after):
         return 'the test did not run'
     failed = [row['reason'] for row in case if row['verdict'] == verdict.FAIL and row['reason']]
     skipped = [entry.reason for entry in detail_of(case).skipped or () if entry.means(change.metric)]
-    return (failed + skipped + ['the test ran without it'])[0]
+    return one_line((failed + skipped + ['the test ran without it'])[0])
 
 
 def _clears(other, change):

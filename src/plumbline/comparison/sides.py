@@ -97,7 +97,8 @@ def cases(side, frame):
     '''
     kept = archive.final_rows(frame).filter(pl.col('metric').is_not_null() | pl.col('verdict').is_not_null()
                                             | (pl.col('result') == 'skip'))
-    return [{**row, 'side': side, 'hostname': row['hostname'] or '', 'case': row['display_name']} for row in kept.iter_rows(named=True)]
+    return [{**row, 'side': side, 'hostname': row['hostname'] or '', 'case': row['display_name'], 'reason': lines.one_line(row['reason'])}
+            for row in kept.iter_rows(named=True)]
 
 
 def keyed(sessions):

@@ -9,7 +9,6 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from plumbline.analysis.lines import one_line
 from plumbline.comparison import compare
 from plumbline.model import grouping, quantity, registry, verdict
 from plumbline.model.parameters import as_words
@@ -136,7 +135,7 @@ def remark(change):
     '''What else is to be said of a change.'''
     before, after = change.verdicts
     other = before and after and before != after and change.verdicts != _REFERENCE_NOW
-    return '; '.join(filter(None, [f'{before} -> {after}' if other else '', one_line(change.reason)]))
+    return '; '.join(filter(None, [f'{before} -> {after}' if other else '', change.reason]))
 
 
 def other_verdicts(changes):

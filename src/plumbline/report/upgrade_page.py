@@ -3,7 +3,6 @@
 import operator
 from collections import Counter
 
-from plumbline.analysis.lines import one_line
 from plumbline.comparison import compare
 from plumbline.model import quantity, registry
 from plumbline.report import download, drawing
@@ -21,8 +20,7 @@ _CAPTION = ('After over before, the weighted mean of the metrics of each subsyst
 #: What the button saves, of each change.
 COLUMNS = {title: operator.attrgetter(name) for title, name in {
     'change': 'kind', 'check': 'check', 'metric': 'metric', 'partition': 'partition', 'environment': 'environ', 'before': 'before', 'after': 'after',
-    'unit': 'unit', 'after over before': 'ratio', 'sees': 'sees', 'by chance': 'chance'}.items()} | {
-    'reason': lambda change: one_line(change.reason),
+    'unit': 'unit', 'after over before': 'ratio', 'sees': 'sees', 'by chance': 'chance', 'reason': 'reason'}.items()} | {
     'node': lambda change: both(change.nodes), 'verdict before': lambda change: change.verdicts[0],
     'verdict after': lambda change: change.verdicts[1]}
 

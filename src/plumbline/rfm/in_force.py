@@ -56,22 +56,28 @@ def _of_the_same_test(check, known):
 def _of_the_same_team(check, known, found):
     '''What is known of the metrics, without references of another number of threads, or ranks: ``all`` are as many as a quota lets run.'''
     team = check.plumbline.team or contention.team(check.plumbline.contention or ())
-    fitting = {name: one.of_team(team) if name in found else one for name, one in known.items()}
-    others = [name for name, one in fitting.items() if one is None]
-    numbers = ', '.join(map(str, sorted({number for name in others for one in known[name].references for number in one.threads})))
-    known = {name: one or known[name] for name, one in fitting.items()}
-    return _without(check, known, others, f"they are of {several(numbers, 'rank' if check.plumbline.ranks else 'thread')}, and {team} ran")
+
+    def why(others):
+        numbers = ', '.join(map(str, sorted({number for name in others for one in known[name].references for number in one.threads})))
+        return f"they are of {several(numbers, 'rank' if check.plumbline.ranks else 'thread')}, and {team} ran"
+    return _fitting(check, known, {name: one.of_team(team) if name in found else one for name, one in known.items()}, why)
 
 
 def _of_the_same_sets(check, known, found):
     '''The same, without references of caches that are of another working set: what is ours of a virtual machine's caches may have become less.'''
     described = ((one.metric.metric, one.metric.subject, one.metric.record) for one, *_ in found.values())
     now = dict(zip(found, records.sets_in_caches(described, getattr(check, 'level', None))))
-    fitting = {name: one.of_set(now.get(name)) for name, one in known.items()}
+
+    def why(others):
+        sets = sorted({f'of {size(known[name].references[0].working_set)}, and {size(now[name])} was swept through' for name in others})
+        return f"they are of another working set: {'; '.join(sets)}"
+    return _fitting(check, known, {name: one.of_set(now.get(name)) for name, one in known.items()}, why)
+
+
+def _fitting(check, known, fitting, why):
+    '''What is known of the metrics, as far as it fits (None: nothing of it); ``why``: function of the names of those that do not.'''
     others = [name for name, one in fitting.items() if one is None]
-    sets = sorted({f'of {size(known[name].references[0].working_set)}, and {size(now[name])} was swept through' for name in others})
-    known = {name: one or known[name] for name, one in fitting.items()}
-    return _without(check, known, others, f"they are of another working set: {'; '.join(sets)}")
+    return _without(check, {name: one or known[name] for name, one in fitting.items()}, others, why(others))
 
 
 def _without(check, known, others, why):

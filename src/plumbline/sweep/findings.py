@@ -65,8 +65,7 @@ def not_in_order(folder):
     odd = dict.fromkeys([*found.named, *found.without, *found.having_less])
     told = [(verdict.FAIL, node, '; '.join([*worst.get(node, []), *filter(None, [_lacks(found, node)])])) for node in odd]
     told += [(verdict.FAIL, 'nodes of two sorts', why) for why in found.two_sorts]
-    told += [(verdict.NO_REFERENCE, node, f"not judged, since fewer than {ranking.FEWEST} nodes are peers in it: {', '.join(scores)}")
-             for node, scores in found.unjudged.items()]
+    told += [(verdict.NO_REFERENCE, node, f"{outliers.NO_PEERS}: {', '.join(scores)}") for node, scores in found.unjudged.items()]
     return told + [(verdict.FAIL if node.state in _OF_NODE else verdict.NO_REFERENCE, node.name, f'not measured: {node.missing}')
                    for node in found.unmeasured]
 

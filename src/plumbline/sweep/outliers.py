@@ -19,6 +19,9 @@ AGAIN = 'again'
 #: Nodes that are meant to have less memory than others have at most three quarters of it: of 24 modules one is 4 %.
 LEAST_BOUGHT = 0.75
 
+#: What is said of the subsystems that a node is not ranked in.
+NO_PEERS = f'not judged, since fewer than {ranking.FEWEST} nodes are peers in it'
+
 #: What a row is about, for people: a subsystem, or a metric.
 WHAT = pl.when(pl.col('name') == 'score').then('check').otherwise('metric')
 
