@@ -572,9 +572,11 @@ def test_what_is_wrong_is_one_line_and_unknown(tmp_path):
     assert short.returncode == 3 and short.stderr == 'plumbline: --seconds 2: give 3 or more: a second more than mounts may take to answer\n'
     check = [*rfm.PLUMBLINE, 'expectations', 'check', tmp_path / 'k.yaml']
     assert rfm.ended([*check, '--seconds', 'x']).returncode == rfm.ended([*check, '--no-such-option']).returncode == 3
-    with open('/dev/full', 'w') as full:
-        lost = subprocess.run(list(map(str, check)), stdout=full, stderr=subprocess.PIPE, text=True)
-    assert lost.returncode == 3 and 'No space left on device: what was said or written is not whole' in lost.stderr
+    for buffered in '', '1':
+        with open('/dev/full', 'w') as full:
+            lost = subprocess.run(list(map(str, check)), stdout=full, stderr=subprocess.PIPE, text=True,
+                                  env={**os.environ, 'PYTHONUNBUFFERED': buffered})
+        assert (lost.returncode, lost.stderr) == (3, 'plumbline: No space left on device: what was said or written is not whole\n')
     for words, said in ((['--python', 'python3'], 'give the absolute path'), (['--seconds', '40'], 'give 1 to 30')):
         done = rfm.ended([*rfm.PLUMBLINE, 'gate', 'write', tmp_path / 'g', '--expectations', tmp_path / 'k.yaml', *words])
         assert done.returncode == 2 and said in done.stderr and not (tmp_path / 'g').exists()

@@ -292,6 +292,7 @@ def main():
         status = ended.code
     except (PlumblineError, OSError) as error:
         errors.append(error)
+        status = getattr(error, 'exit_code', status)
     try:
         sys.stdout.flush()
     except OSError as error:

@@ -92,8 +92,9 @@ def check(
     code = outcome.code
     try:
         print('\n'.join(main.lines(outcome, time.monotonic() - begun)), flush=True)
-    except OSError:     # which is said at the end
-        code = code or UNKNOWN
+    except OSError as error:
+        error.exit_code = code or UNKNOWN       # type: ignore[attr-defined]
+        raise
     raise typer.Exit(code)
 
 
