@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import rfm
+from mpi_native import MPIS
 from plumbline import settings
 
 CHECKS = rfm.REPOSITORY / 'checks'
@@ -31,7 +32,7 @@ BY_TAG = {'burn'}
 
 #: A dry run of a test case takes ReFrame a tenth of a second.  One compiler and one MPI are enough, and of each check all
 #: variants on one machine.
-ENVIRONMENTS = '^gnu(-openmpi)?$'
+ENVIRONMENTS = f"^gnu(-openmpi|-{next(iter(MPIS), 'openmpi')})?$"       # the examples' and this machine's
 ALL_VARIANTS = 'example-pbs.py'
 
 

@@ -59,7 +59,7 @@ int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 /* With the lock held: the message is matched only when it may be seen, so that until then any receive may get it. */
 static int match(int source, int tag, MPI_Comm handle, int *flag, MPI_Message *message, MPI_Status *status, ns *left)
 {
-    MPI_Status found;
+    MPI_Status found = {0};
     lat_pending *seen;
     int error = probe(source, tag, handle, flag, &found, &seen, left);
     if (error || !*flag)
