@@ -94,6 +94,8 @@ def test_a_skipped_test_that_has_references_is_no_pass(tmp_path):
         done = run(tmp_path, '--output', tmp_path / 'a.html')
         assert done.exit_code == status and done.output.startswith(f'sample: {said}, values judged in 1 session: software 1, speed 12, measurement 1')
     text = (tmp_path / 'a.html').read_text()
+    why = 'NOT JUDGED: cores, not measured (there is one CPU; references are recorded of 5 of its metrics)'
+    assert f'20260101T000000Z-s: {why}\n' in done.output and f'<b>20260101T000000Z-s:</b> {why}.' in text
     assert 'Not decided: software 0 of 1, speed 0 of 12, measurement 0 of 1 judged values could not be told for noise, 5 that have references were not measured; none FAILs.' in text
 
 
@@ -101,6 +103,7 @@ def test_a_session_that_was_broken_off_is_no_pass(tmp_path):
     archive.write(healthy(sample.case('cores', result='skip', fail_reason='aborted due to KeyboardInterrupt')), tmp_path / 'archive')
     done = run(tmp_path, '--output', tmp_path / 'a.html')
     assert done.exit_code == 2 and done.output.startswith('sample: NO REFERENCE, values judged in 1 session'), done.output
+    assert '20260101T000000Z-s: BROKEN OFF by SIGINT: tests are missing, and this is not a pass\n' in done.output
     assert 'not judged: tests that are missing; broken off before its end: 20260101T000000Z-s (by SIGINT).' in (tmp_path / 'a.html').read_text()
 
 

@@ -110,8 +110,8 @@ def _out_of_bounds(judged, lost):
     return '; '.join(said)
 
 
-def some(names, most=MOST_NAMED):
-    return ', '.join(names[:most]) + (f' and {len(names) - most} more' if len(names) > most else '')
+def some(names, most=MOST_NAMED, by=', '):
+    return by.join(names[:most]) + (f' and {len(names) - most} more' if len(names) > most else '')
 
 
 def _worst(judged, lost):

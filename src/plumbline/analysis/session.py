@@ -152,7 +152,7 @@ class Session:
         '''Why the exit code is 3, or what broke the session off, a line; '' where neither is so.'''
         if self.broken_off:
             return f'BROKEN OFF by {self.broken_off}: tests are missing, and this is not a pass'
-        return f'NOT JUDGED: {answers.some(self.undecided)}' if self.exit_status(losses) == 3 else ''
+        return f"NOT JUDGED: {answers.some(self.undecided, by='; ')}" if self.exit_status(losses) == 3 else ''
 
 
 def _is_judged_by_recorded(line):

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from plumbline.errors import PlumblineError
+from plumbline.model.safe_text import shown
 from plumbline.settings import REPORTS
 
 
@@ -73,5 +74,8 @@ def acceptance(
     found = documents.read(sessions or (), archive_root)
     judged = ', '.join(f'{question} {number}' for question, number in found.judged.items())
     print(f'{found.system}: {found.verdict}, values judged in {quantity.several(len(found.sessions), "session")}: {judged}')
+    for one in found.sessions:
+        if one.not_judged:
+            print(f'{one.name}: {shown(one.not_judged)}')
     print(f'document: {reports.write(found, given, output)}')
     raise typer.Exit(found.exit_status)

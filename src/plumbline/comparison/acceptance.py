@@ -27,6 +27,7 @@ class Summary:
     :attr broken_off: by what, '' where it ran to its end.
     :attr sha256: of the file that all its numbers are in.
     :attr answers: list of :class:`plumbline.analysis.answers.Answer`.
+    :attr not_judged: why its exit code is 3, or what broke it off, a line; '' where neither is so.
     :attr worst: :func:`worst`.
     '''
 
@@ -36,6 +37,7 @@ class Summary:
     sha256: str
     answers: list
     broken_off: str
+    not_judged: str
     worst: str
 
 
@@ -119,7 +121,7 @@ def read(sources: Sequence[str], root) -> Acceptance:
     statuses = [its.exit_status(lost) for its, lost in zip(said, losses)]
     every = [line for one in said for line in one.verdicts]
     groups = gathered.gathered(sorted(every, key=lambda line: lines.VERDICTS.index(line.verdict)))
-    sessions = [_session(path, its, status) for (path, _), its, status in zip(frames, said, statuses)]
+    sessions = [_session(path, its, lost, status) for (path, _), its, lost, status in zip(frames, said, losses, statuses)]
     not_measured = [one for its in said for one in its.not_measured]
     details = [detail for its in said for detail in _details(its.cases)]
     return Acceptance(
@@ -138,10 +140,10 @@ def _status(statuses, rulings):
     return next((status for status in (1, 2, 3) if status in found), 0)
 
 
-def _session(path, said, status):
+def _session(path, said, losses, status):
     nodes = sorted({line.hostname for line in said.verdicts if line.hostname})
     return Summary(said.rows['session'][0], said.rows['started'][0], nodes, hashlib.sha256(Path(path).read_bytes()).hexdigest(), said.answers,
-                   said.broken_off, worst({line.verdict for line in said.verdicts}, said.answers, status))
+                   said.broken_off, said.not_judged(losses), worst({line.verdict for line in said.verdicts}, said.answers, status))
 
 
 def _details(cases):

@@ -54,7 +54,7 @@ def junit(session, losses=()):
     if not element and session.answers and all(one.verdict == verdict.NO_REFERENCE for one in session.answers):
         element, why = 'skipped', verdict.NO_REFERENCE      # nothing was judged, which is no success either
     _case(within, 'exit code of plumbline report', session.rows['session'][0], why,
-          answers.some(session.undecided) if why == 'NOT JUDGED' else '; '.join(map(' '.join, told.items())), element)
+          answers.some(session.undecided, by='; ') if why == 'NOT JUDGED' else '; '.join(map(' '.join, told.items())), element)
     for one in root:
         counts = {name: str(len(one.findall(f'testcase/{name}'))) for name in ('failure', 'error', 'skipped')}
         one.attrib.update(tests=str(len(one.findall('testcase'))), failures=counts['failure'], errors=counts['error'], skipped=counts['skipped'])
