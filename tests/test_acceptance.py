@@ -99,6 +99,17 @@ def test_a_skipped_test_that_has_references_is_no_pass(tmp_path):
     assert 'Not decided: software 0 of 1, speed 0 of 12, measurement 0 of 1 judged values could not be told for noise, 5 that have references were not measured; none FAILs.' in text
 
 
+def test_a_node_whose_speed_was_not_judged_is_no_pass_by_the_others(tmp_path):
+    others = [sample.metric('of_limit.plain', 0.9), sample.metric('cpu_availability', 0.99)]
+    for rate, said, status in ((sample.metric('bandwidth.plain', 900.0, 'MB/s', reference=None), 'NO REFERENCE', 3),
+                               (sample.predicted('v0', 0.0), 'PASS', 0)):
+        of_other = sample.case('triad_memory', [rate, *others], host='n2', partition='himem', threads='one')
+        archive.write(healthy(of_other), tmp_path / 'archive')
+        done = run(tmp_path, '--output', tmp_path / 'a.html')
+        assert done.exit_code == status and done.output.startswith(f'sample: {said}, values judged in 1 session: ')
+        assert ('<td>n2</td><td>not judged: speed</td>' in (tmp_path / 'a.html').read_text()) == bool(status)
+
+
 def test_a_session_that_was_broken_off_is_no_pass(tmp_path):
     archive.write(healthy(sample.case('cores', result='skip', fail_reason='aborted due to KeyboardInterrupt')), tmp_path / 'archive')
     done = run(tmp_path, '--output', tmp_path / 'a.html')
@@ -209,7 +220,7 @@ def test_a_sweep_is_not_accepted_without_its_nodes(tmp_path, monkeypatch):
     assert code == 3 and 'Not judged in full' in page and 'not measured: down: not responding' in page and 'n4' in page
     sweep.record(sweep.nodes['n4'], state.OVER, state='failed', reason='it crashed')
     code, page = said()
-    assert code == 1 and 'nodes not in order, or not measured: n3, n4' in page and 'not measured: failed: it crashed' in page
+    assert code == 1 and 'nodes not in order, not measured, or not judged: n3, n4' in page and 'not measured: failed: it crashed' in page
 
 
 @pytest.mark.parametrize('rates, other, status, node, why', [

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import runpy
 import signal
 import socket
@@ -392,6 +393,20 @@ def test_wrong_results_of_a_burn_whose_node_went_down_count_in_the_next_run(prog
     without_end = text[:text.index('{"record": "burn_end"')].encode()
     assert of(without_end) == '1 wrong results of a burn' and of(b'\xff\n' + without_end) == '1 wrong results of a burn'
     assert of(text.encode()) is None        # its metric burn_errors FAILs
+
+
+@pytest.mark.slow
+def test_each_partition_burns_in_its_first_environment(tmp_path):
+    config = tmp_path / 'two.py'
+    config.write_text('''
+from plumbline import settings
+site_configuration = settings.site(
+    [{'name': 'two', 'hostnames': ['.*'], 'partitions': [{'name': name, 'scheduler': 'local', 'launcher': 'local', 'environs': names}
+                                                         for name, names in (('a', ['one']), ('b', ['other', 'one']))]}],
+    [{'name': name, 'cc': 'gcc', 'features': ['openmp']} for name in ('one', 'other')])
+''')
+    done = rfm.Workplace(tmp_path / 'place', config=config).reframe('-n', '^burn$', '--dry-run', checks=CHECK)
+    assert sorted(re.findall(r'(SKIP|OK).*\] .*burn /\w+ @two:(\w+)\+(\w+)', done.out)) == [('OK', 'a', 'one'), ('OK', 'b', 'other'), ('SKIP', 'b', 'one')]
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from reframe.core.config import load_config
 import rfm
 from native import CPUS
 from plumbline import detect
-from plumbline.detect import file_systems, mpis, slurm
+from plumbline.detect import file_systems, mpis, site_file, slurm
 from plumbline.detect.site_file import Entry, duration, lines, remark
 from plumbline.errors import PlumblineError
 from plumbline.mpi import environments
@@ -290,6 +290,12 @@ def test_the_second_scheduler_is_said(great_slurm):
     assert 'DECIDE: Flux is here as well' in detect.site_file()[1]
     with pytest.raises(PlumblineError, match='PBS was asked for'):
         detect.site_file(scheduler='pbs')
+
+
+def test_no_check_of_a_mode_asks_for_longer_than_the_longest_job():
+    lasts = {path: int(minutes) for folder in ('checks', 'src/plumbline') for path in (rfm.REPOSITORY / folder).rglob('*.py')
+             for minutes in re.findall(r"LASTS = '(\d+)m'", path.read_text())}
+    assert len(lasts) > 5 and site_file.LONGEST_JOB == 60 * max(lasts.values())
 
 
 @pytest.mark.parametrize('limit, seconds, text', [

@@ -65,8 +65,11 @@ def test_a_test_that_is_gone_is_no_pass_until_its_references_go_too(nights):
         code, said = nights.night(TRIAD)
         assert code == 3 and (f'NOT JUDGED: Pingpong/made:cpu/gnu-openmpi, not measured (it did not run, and the same command ran it in {last}: is its '
                               'environment still found, its partition still configured? references are recorded of 1 of its metrics)') in said
-    skipped = {**PINGPONG, 'result': 'skip', 'plumbline': result(records=[], skipped=[{'metric': 'all', 'reason': 'one CPU'}])}
-    assert 'did not run' not in nights.night(TRIAD, skipped)[1]      # it says why itself
+    skipped = {**PINGPONG, 'result': 'skip', 'plumbline': result(records=[], skipped=[{'metric': 'all', 'reason': 'one CPU', 'recorded': 1}])}
+    assert 'Pingpong/made:cpu' not in nights.night(TRIAD, skipped)[1]      # it says why itself
+    code, said = nights.night(TRIAD, {**PINGPONG, 'result': 'skip', 'plumbline': result(records=[], skipped=[{'metric': 'all', 'reason': 'one CPU'}])})
+    assert code == 3 and (f'NOT JUDGED: Pingpong/made:cpu/gnu-openmpi, not measured (it was skipped, and the same command measured it in {last}; '
+                          'references are recorded of 1 of its metrics)') in said
     site = nights.folder / 'made.yaml'
     before, _, after = site.read_text().partition('Pingpong:\n')
     site.write_text(before + after[after.index('\nTriad:') + 1:])

@@ -20,6 +20,7 @@ from plumbline.model import verdict
 from plumbline.report import Session, notify, telemetry
 from plumbline.report.history import Loss
 from plumbline.store import archive
+from plumbline.system import site_command
 
 
 def summary(rows, *more, **named):
@@ -256,6 +257,9 @@ def test_the_shipped_chat_and_ticket_are_posted(tmp_path, script):
         assert issue['title'] == 'Plumbline, sample: speed 1 FAIL (session 20260101T030405Z-sample), link' and issue['body'] == issue['description']
         assert 'PASS -> FAIL: triad' in issue['body'] and got.pop().headers['Authorization'] == 'Bearer a token'
         assert notify.tell(ticket, night(2, triad='PASS'), tmp_path, 'link') and got == []
+        for action in 'return', 'drain':
+            site_command.run('--hook', ticket, f'node n3: {action}', {'proposals': [{'action': action}]}, 'later')
+        assert [json.loads(one)['title'] for one in got] == ['node n3: drain']
     for command, said in ((chat, "secret: unknown url type: 'a token'"), (ticket, f'{address} {secret}: .*refused'), (script('chat.py'), 'name the file')):
         with pytest.raises(PlumblineError, match=f'--notify .*: ended with 1: .*{said}'):
             notify.tell(command, night(3, triad='FAIL'), tmp_path, 'link')

@@ -34,6 +34,11 @@ OF_THE_HOST = ('memory', 'message')
 TELLS_OF = {'dgemm': 'core', 'fma': 'core', 'memory': 'memory', 'cache': 'L2', 'message': 'messages, shared memory'}
 
 
+def _able(partition):
+    '''The names of its environments that can build a burn.'''
+    return [one.name for one in partition.environs if 'openmp' in one.features]
+
+
 @rfm.simple_test
 class burn(rfm.RunOnlyRegressionTest, Judging):
     '''Do all cores work for hours without a wrong bit, without being throttled, and without becoming slower, and is one of them slower
@@ -64,8 +69,15 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
     @run_after('init')
     def run_in_one_environment(self):
         if not settings.on_command_line('-p', '--prgenv'):
-            able = [[one.name for one in part.environs if 'openmp' in one.features] for part in runtime().system.partitions]
-            self.valid_prog_environs = list(dict.fromkeys(names[0] for names in able if names)) or [self.NEEDS]
+            able = list(filter(None, map(_able, runtime().system.partitions)))
+            self.valid_prog_environs = list(dict.fromkeys(names[0] for names in able)) or [self.NEEDS]
+
+    @run_after('setup')
+    def skip_other_environments(self):
+        '''Another partition's first.'''
+        here = self.current_environ.name
+        first = next(iter(_able(self.current_partition)), here)
+        self.skip_if(here != first and not settings.on_command_line('-p', '--prgenv'), f'it runs in {first}')
 
     @run_after('init')
     def set_length_of_job(self):

@@ -236,9 +236,10 @@ def not_measured(rows):
 
 def not_run(tests):
     '''The same of tests that have references and did not run (:mod:`plumbline.references.not_run`).'''
-    return [NotMeasured(label, '', f'it did not run, and the same command ran it in {session}: is its environment still found, its partition still '
-                        f'configured? references are recorded of {number} of its metrics', number, label.partition('/')[0])
-            for label, (number, session) in tests.items()]
+    return [NotMeasured(label, '', (f'it was skipped, and the same command measured it in {session};' if any(skipped) else
+                                    f'it did not run, and the same command ran it in {session}: is its environment still found, its partition still '
+                                    'configured?') + f' references are recorded of {number} of its metrics', number, label.partition('/')[0])
+            for label, (number, session, *skipped) in tests.items()]
 
 
 def _lost(row, skipped):

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
+
 from plumbline.analysis import counts, gathered, history, lines, machine_state
 from plumbline.analysis.session import Session
 from plumbline.comparison import sides
@@ -46,7 +48,8 @@ class Acceptance:
     ''':attr groups: :class:`plumbline.analysis.gathered.Group` of each value, those that need attention first; :attr counts: :func:`counts.count`.
     :attr classes: (name, what it means, groups) of each class of :data:`CLASSES` that has any.
     :attr losses: of sessions of the archive, :class:`plumbline.analysis.history.Lasting`; of a course once.
-    :attr nodes: of sweeps, those that are not in order among their peers, and those that were not measured: (verdict, node, why).
+    :attr nodes: of sweeps, those that are not in order among their peers, and those that were not measured; of sessions of several nodes, those
+        that some question is not answered for: (verdict, node, why).
     :attr not_measured: (reason, list of what was not measured); :attr unmeasured: how many metrics of it have references.
     :attr machine, software: rows of :mod:`plumbline.analysis.machine_state`; :attr libraries: specs of Spack.
     :attr exit_status: as of ``plumbline report``; 3 where it is UNSTABLE or not judged in full, too.
@@ -118,6 +121,7 @@ def read(sources: Sequence[str], root) -> Acceptance:
             losses.append(history.lasting(history.read(root, frame['system'][0], until=source), of=source))
     sides.one_system([frame for _, frame in frames])
     said = [Session(frame) for _, frame in frames]
+    nodes += [one for _, frame in frames for one in _unanswered(frame)]
     statuses = [its.exit_status(lost) for its, lost in zip(said, losses)]
     every = [line for one in said for line in one.verdicts]
     groups = gathered.gathered(sorted(every, key=lambda line: lines.VERDICTS.index(line.verdict)))
@@ -138,6 +142,17 @@ def _status(statuses, rulings):
     '''The worst of several sessions and nodes: a FAIL, then nothing measured, then what could not be judged.'''
     found = {*statuses, *(1 if one == verdict.FAIL else 3 for one in rulings if one not in (verdict.PASS, verdict.KNOWN_ISSUE))}
     return next((status for status in (1, 2, 3) if status in found), 0)
+
+
+def _unanswered(frame):
+    '''(NO REFERENCE, node, why) of each of several nodes of a session that some question is not answered for: another one's answer is none of its.'''
+    of_row = pl.col('hostname').str.split(',')
+    hosts = sorted({host for several in frame['hostname'].drop_nulls().unique() for host in several.split(',')})
+    for host in hosts if len(hosts) > 1 else ():
+        said = Session(frame.filter(of_row.list.contains(host)))
+        without = {*registry.QUESTIONS} - {one.question for one in said.answers if one.verdict != verdict.NO_REFERENCE}
+        if without and any(line.question in registry.QUESTIONS for line in said.verdicts):      # builds and simulations ask nothing of their node
+            yield verdict.NO_REFERENCE, host, f"not judged: {', '.join(sorted(without))}"
 
 
 def _session(path, said, losses, status):

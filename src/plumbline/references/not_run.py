@@ -1,4 +1,5 @@
-'''What a session lacks beside the references: tests that have some and did not run, or the references themselves.
+'''What a session lacks beside the references: tests that have some and did not run, or were skipped by whoever knows of none, or the
+references themselves.
 
 Where MPI went from ``PATH``, or a partition has another name, ReFrame generates fewer tests and passes; where the file of references is not
 found, all of them pass.  What a command runs is known from the sessions that it ran before.
@@ -23,7 +24,10 @@ _SWITCHES = '--cpu-only', '--gpu-only', '--failed', '-r/--run', '-R/--recursive'
 
 #: The columns of the archive that tell what ``$index`` may name, and all that :func:`told` asks for.
 _KEYS = 'check', 'system', 'partition', 'environ', 'parameters', 'level', 'threads'
-COLUMNS = [*_KEYS, 'session', 'session_info', 'hostname', 'processor', 'lacks']
+COLUMNS = [*_KEYS, 'session', 'session_info', 'hostname', 'processor', 'result', 'detail', 'lacks']
+
+#: A test that was skipped, and did not say itself how many references it has: another suite's, say.
+_SKIPPED = (pl.col('result') == 'skip') & ~pl.col('detail').fill_null('').str.contains('"recorded"', literal=True)
 
 
 class _Options(argparse.ArgumentParser):
@@ -56,7 +60,7 @@ def told(frame: pl.DataFrame, earlier: 'Earlier') -> pl.DataFrame:
     '''The rows of a session, with what it lacks in their column ``lacks``.
 
     ``tests``: dictionary of those that have references and did not run, as they stand in the file (``pingpong/SYSTEM:PARTITION/ENVIRONMENT``),
-    to [number of references, session in which the same command ran them]; ``references``: [file, session], where the system has none
+    to [number of references, session in which the same command ran them, whether they were skipped]; ``references``: [file, session], where the system has none
     now, and the same command was judged by that file before.
 
     :arg frame: :data:`COLUMNS` of :data:`archive.SCHEMA` at least; :arg earlier: of its system.
@@ -123,7 +127,8 @@ def _processors(frame):
 
 def _tests(site, frame, earlier, chosen):
     ran_on = {f'{system}:{partition}': _processors(its) for (system, partition), its in frame.group_by('system', 'partition')}
-    ran = by_key((row['check'], known_keys(row)) for row in frame.select(_KEYS).unique().iter_rows(named=True))
+    ran, skipped = (by_key((row['check'], known_keys(row)) for row in frame.filter(rows).select(_KEYS).unique().iter_rows(named=True))
+                    for rows in (~_SKIPPED, _SKIPPED))
     found: dict[str, list] = {}
     for test in tests(site):
         for place in sorted(_own_places(site, test, ran_on)):
@@ -132,8 +137,8 @@ def _tests(site, frame, earlier, chosen):
                 continue
             measured = earlier.measured(test, frame['session'][0], chosen)
             if session := next((session for session, known in measured if fit(known, keys)), None):
-                entry = found.setdefault('/'.join(place[:-1][:3]), [0, session])
-                entry[:] = entry[0] + 1, max(entry[1], session)
+                entry = found.setdefault('/'.join(place[:-1][:3]), [0, session, False])
+                entry[:] = entry[0] + 1, max(entry[1], session), entry[2] or any(fit(known, keys) for known in skipped.get(test, ()))
     return found
 
 

@@ -44,7 +44,7 @@ def text(found, names):
     broken = [f'{session.name} (by {session.broken_off})' for session in found.sessions if session.broken_off]
     unjudged = ', '.join(found.unjudged) or ('tests that are missing' if broken else 'some nodes')
     parts = {'those': of_each[found.verdict], 'passed': of_each[verdict.PASS], 'unjudged': unjudged,
-             'nodes': f'; nodes not in order, or not measured: {some([node for _, node, _ in found.nodes])}' if found.nodes else '',
+             'nodes': f'; nodes not in order, not measured, or not judged: {some([node for _, node, _ in found.nodes])}' if found.nodes else '',
              'lasting': f'; lasting loss: {titles}' if titles else '',
              'broken': f'; broken off before its end: {some(broken)}' if broken else '',
              'uncertain': f'; the measurement: {some(list(dict.fromkeys(uncertain)), 1)}' if uncertain else '',
