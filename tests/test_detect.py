@@ -14,8 +14,8 @@ from reframe.core.config import load_config
 import rfm
 from native import CPUS
 from plumbline import detect
-from plumbline.detect import file_systems, mpis, site_file, slurm
-from plumbline.detect.site_file import Entry, duration, lines, remark
+from plumbline.detect import file_systems, mpis, slurm
+from plumbline.detect.site_file import LONGEST_JOB, Entry, duration, lines, remark
 from plumbline.errors import PlumblineError
 from plumbline.mpi import environments
 from plumbline.system import commands, topology_file
@@ -295,7 +295,7 @@ def test_the_second_scheduler_is_said(great_slurm):
 def test_no_check_of_a_mode_asks_for_longer_than_the_longest_job():
     lasts = {path: int(minutes) for folder in ('checks', 'src/plumbline') for path in (rfm.REPOSITORY / folder).rglob('*.py')
              for minutes in re.findall(r"LASTS = '(\d+)m'", path.read_text())}
-    assert len(lasts) > 5 and site_file.LONGEST_JOB == 60 * max(lasts.values())
+    assert len(lasts) > 5 and LONGEST_JOB == 60 * max(lasts.values())
 
 
 @pytest.mark.parametrize('limit, seconds, text', [

@@ -60,8 +60,8 @@ def told(frame: pl.DataFrame, earlier: 'Earlier') -> pl.DataFrame:
     '''The rows of a session, with what it lacks in their column ``lacks``.
 
     ``tests``: dictionary of those that have references and did not run, as they stand in the file (``pingpong/SYSTEM:PARTITION/ENVIRONMENT``),
-    to [number of references, session in which the same command ran them, whether they were skipped]; ``references``: [file, session], where the system has none
-    now, and the same command was judged by that file before.
+    to [number of references, session in which the same command ran them, whether they were skipped]; ``references``: [file,
+    session], where the system has none now, and the same command was judged by that file before.
 
     :arg frame: :data:`COLUMNS` of :data:`archive.SCHEMA` at least; :arg earlier: of its system.
     :raises PlumblineError: if a file of references is wrong, or its folder is missing.
