@@ -63,6 +63,8 @@ def values(output, benchmark, processes, mode=None):
 def test_every_kind_of_table_of_mpi1():
     found = read('impi_mpi1')
     assert (found.program, found.version, len(found.tables), len(found.rows)) == ('IMB-MPI1', '2021.11', 14, 38)
+    for banner in ('Intel(R) MPI Benchmarks 2019 Update 6', 'Intel (R) MPI Benchmarks 2018 Update 1'):
+        assert facts(read('impi_mpi1', text_of('impi_mpi1').replace('Intel(R) MPI Benchmarks 2021.11', banner))) == facts(found)
     assert found.benchmarks == ['PingPong', 'PingPing', 'Sendrecv', 'Exchange', 'Allreduce', 'Bcast', 'Alltoall', 'Barrier']
     assert values(found, 'PingPong', 2) == [(0, 20, 3.34, 0.0), (8, 20, 2.26, 3.54), (16, 20, 2.86, 5.60)]
     assert values(found, 'Exchange', 4)[2] == (16, 20, 9.41, 11.08, 10.19, 5.77)

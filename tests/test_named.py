@@ -73,6 +73,7 @@ def test_what_each_program_measured():
     assert list(read('osu_allreduce')) == [f'latency.osu_allreduce.{size}' for size in ('4B', '16B', '64B', '256B', '1KiB')]
     assert read('ior') == {'bandwidth.write': (123.2977, 'MiB/s'), 'bandwidth.read': (30587.4494, 'MiB/s')}
     assert read('mdtest')['figure_of_merit.create_per_s'] == (100751.958, '1')
+    assert read('mdtest', re.sub(r'^(   (?:File|Tree) \w+ +)(?= \d)', r'\1:', text_of('mdtest'), flags=re.MULTILINE)) == read('mdtest')     # version 3
     assert read('fio')['bandwidth.write'][0] == pytest.approx(2**24 / 0.015) and read('fio')['figure_of_merit.randread_iops'][0] == pytest.approx(4096 / 0.062)
 
 
@@ -149,7 +150,8 @@ def test_two_outputs_at_once_are_an_error(name):
     ('hpl', {'n': 4000}, r'the problem \(N, NB, P, Q\) is \(1920, 192, 1, 2\), and \(4000, 192, 1, 2\) was asked for'),
     ('hpcg', {'processes': 4}, 'Distributed Processes is 2, and 4 was asked for'),
     ('cg', {'letter': 'A'}, 'the class is S, and A was asked for'), ('is', {'name': 'ep'}, 'the line "EP Benchmark Completed" is missing'),
-    ('ior', {'processes': 4}, 'what write does'), ('fio', {'size': 2**23}, 'of 8388608 bytes'), ('osu_bw', {'most': 2048}, '11 rows instead of 12')])
+    ('ior', {'processes': 4}, 'what write does'), ('fio', {'size': 2**23}, 'of 8388608 bytes'),
+    ('fio', {'size': 2**25}, 'write moved 16777216 bytes by 16 operations .* of 33554432 bytes'), ('osu_bw', {'most': 2048}, '11 rows instead of 12')])
 def test_another_problem_than_was_asked_for_is_an_error(name, asked, expected):
     assert re.search(expected, complaint(name, **asked))
 
@@ -157,6 +159,34 @@ def test_another_problem_than_was_asked_for_is_an_error(name, asked, expected):
 def test_npb_of_another_mpi_is_told_from_what_it_prints():
     '''MPICH's mpirun has started two processes of a program that was built with Open MPI.'''
     assert 'it ran 2 times as one process, not once as 2: it was built with another MPI' in complaint('cg', (DATA / 'npb_cg_other_mpi.txt').read_text())
+
+
+@pytest.mark.parametrize('name, change, runs, left, wrong', [
+    ('hpl', ('...... PASSED', '...... FAILED'), 'torn wrong', '', 'HPL, run 2: the residual is 3.62226342e-03, FAILED: '),
+    ('hpl', ('...... PASSED', '...... FAILED'), 'torn right torn', '', None),
+    ('hpcc', ('...... PASSED', '...... FAILED'), 'right', 'wrong', 'HPC Challenge, hpccoutf.txt: the residual is 0.0027348, FAILED: '),
+    ('hpcc', ('...... PASSED', '...... FAILED'), 'right', 'right', None),
+    ('stream', ('Solution Validates', 'Failed Validation on array a[]'), 'right wrong torn', '', r'STREAM, run 2: Failed Validation on array a\[\]'),
+    ('hpcg', ('HPCG result is VALID', 'HPCG result is INVALID'), 'wrong torn', '', 'HPCG, run 1: HPCG result is INVALID'),
+    ('cg', ('        SUCCESSFUL', '      UNSUCCESSFUL'), 'wrong', '', 'NAS Parallel Benchmarks, run 1: verification UNSUCCESSFUL')])
+def test_a_wrong_result_of_any_run_counts_whatever_becomes_of_the_others(tmp_path, name, change, runs, left, wrong):
+    '''The wrong one is cut off behind what says so, as that of a job which ended there.'''
+    right = text_of(name)
+    texts = {'right': right, 'torn': right[:len(right) // 4], 'wrong': re.sub(r'^End of .*', '', right.replace(*change), flags=re.DOTALL | re.MULTILINE)}
+    if left:
+        (tmp_path / 'hpccoutf.txt').write_text(texts[left])
+    node = types.SimpleNamespace(
+        product={'cg': 'npb'}.get(name, name), stagedir=tmp_path, leaves='hpccoutf.txt' if left else '',
+        output=lambda: 'of the job\n' + ''.join(f'plumbline: run 1.5 2.5\n{texts[run]}' for run in runs.split()),
+        figures=lambda text, source: READ[name][1](text, source, **READ[name][2]))
+    found = NamedCheck.wrong_result(node)
+    assert found is None if wrong is None else re.match(wrong, found)
+
+
+def test_so_does_one_of_our_triad_beside_stream():
+    check = runpy.run_path(str(rfm.REPOSITORY / 'checks/named/stream.py'))['stream']
+    said = 'plumbline: run 1.5 2.5\n{"record": "wrong", "schema": 1, "why": "the result is wrong"}\n'
+    assert check.wrong_result(types.SimpleNamespace(output=lambda: said)) == 'the result is wrong'
 
 
 # --- sizes from the node ----------------------------------------------------------------------------------------------
@@ -201,6 +231,7 @@ def test_sizes_and_the_largest_class_that_fits():
     assert [hpl.grid(ranks) for ranks in (1, 2, 6, 7, 128)] == [(1, 1), (1, 2), (2, 3), (1, 7), (8, 16)]
     assert hpcg.edge(1.1e9, 2) == 80 and hpcg.edge(1e6, 4) == 16      # 81.9 a side
     assert osu.lengths('osu_allreduce', 64) == [4, 8, 16, 32, 64]
+    assert [section.count('runtime=') for section in fio.job_file(2**30).split('[')] == [0, 0, 0, 1, 1, 1]      # globals, write, three that read it
     assert npb.KERNELS['cg'].memory('A') == 30 * 14000 * 144
     assert [npb.KERNELS['bt'].processes(cpus) for cpus in (1, 2, 4, 15, 128)] == [1, 1, 4, 9, 121]
     assert [npb.KERNELS['cg'].processes(cpus) for cpus in (1, 2, 15, 128)] == [1, 2, 8, 128]

@@ -100,11 +100,13 @@ def test_hpcc_is_given_its_problem_and_a_failed_residual_is_a_fail(place):
     assert {'flops.hpl.2.n3520', 'latency.random_ring.2.n3520'} < names and '3520 Ns' in case['plumbline']['inputs']['hpccinf.txt'] and case['plumbline']['ranks'] == 2
     # Else references that were recorded on another processor would judge it.
     assert case['plumbline']['machine'] == processor.of_cpuinfo(pathlib.Path('/proc/cpuinfo').read_text())
+    # Wrong in the first run, dead in the second one, right in all of a second job.
     (where.folder.parent / 'wrong.txt').write_text(text.replace('...... PASSED', '...... FAILED'))
-    hpcc = where.folder.parent / 'bin/hpcc'
-    hpcc.write_text(hpcc.read_text().replace(str(other), f'$(case $PWD in *_retry*) echo {other} ;; *) echo {where.folder.parent}/wrong.txt ;; esac)'))
+    hpcc, ran = where.folder.parent / 'bin/hpcc', 'ran.${OMPI_COMM_WORLD_RANK-$PMI_RANK}'
+    hpcc.write_text('#!/bin/bash\ncase $PWD in *_retry*) answer=answer.txt ;; *) answer=wrong.txt\n'
+                    f'[ ! -e {ran} ] || exit 1; touch {ran} ;; esac\n{hpcc.read_text().replace(str(other), f"{where.folder.parent}/$answer")}')
     done = where.reframe(*options, '--max-retries=1', checks=CHECKS / 'linpack.py')
-    told = 'run 1: the residual is 0.0027348, FAILED: the solution is wrong, and no rate counts'
-    for run, before in ((0, ''), (1, 'in an earlier run of this session: HPC Challenge, ')):        # right in the second one
+    wrong = 'HPC Challenge, run 1: the residual is 0.0027348, FAILED: the solution is wrong, and no rate counts'
+    for run, told in ((0, 'the job ended with exit code 1'), (1, f'in an earlier run of this session: {wrong}')):
         case, = done.cases(run).values()
-        assert case['result'] == 'fail' and before + told in case['fail_reason']
+        assert case['result'] == 'fail' and told in case['fail_reason']

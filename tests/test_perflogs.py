@@ -103,9 +103,19 @@ def test_runs_of_the_same_second_are_two_sessions(tmp_path):
         assert found['value'].to_list() == [12.5, 12.4, 12.3]
 
 
-def made_log(path, *lines):
+def test_a_failure_that_the_test_expects_is_a_known_issue_and_no_more(tmp_path):
+    bounds = '|12|-0.1|0.1'
+    made_log(tmp_path / 'perflogs/theirs/batch/Stream.log', f'xfail|1800000000|Stream|copy|9|GB/s{bounds}', f'xfail|1800000000|Stream|add|12|GB/s{bounds}',
+             more='|perf_ref|perf_lower_thres|perf_upper_thres')
+    place = rfm.Workplace(tmp_path / 'place')
+    assert 'theirs: 1 sessions, ' in place.plumbline('import', tmp_path / 'perflogs').out
+    found = archive.scan_files(archive.all_files(place.folder / 'reports/archive')).sort('name').collect()
+    assert found.select('name', 'verdict').rows() == [('add', 'PASS'), ('copy', 'KNOWN ISSUE')]
+
+
+def made_log(path, *lines, more=''):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text('\n'.join(['result|job_completion_time_unix|name|perf_var|perf_value|perf_unit', *lines]) + '\n')
+    path.write_text('\n'.join([f'result|job_completion_time_unix|name|perf_var|perf_value|perf_unit{more}', *lines]) + '\n')
 
 
 def test_a_line_that_was_cut_costs_no_other(tmp_path):

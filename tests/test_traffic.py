@@ -62,6 +62,13 @@ def test_without_counters_it_is_not_measured_for_the_reason_that_likwid_gives(pl
     assert 'LIKWID has no group for memory' in case['plumbline']['skipped'][0]['reason']
 
 
+@pytest.mark.parametrize('features, result', [('likwid', 'skip'), ('likwid counters', 'fail')])
+def test_counters_that_count_nothing_are_none(place, commands, features, result):
+    done, case = run(place(commands, rfm.GUARDS / 'config.py', CANNED_FEATURES=features, CANNED_TRAFFIC='0'))
+    assert case['result'] == result, done.out
+    assert 'no memory traffic was counted' in (case['fail_reason'] or case['plumbline']['skipped'][0]['reason'])
+
+
 def test_without_counters_that_the_site_has_promised_it_fails(place, without_counters):
     promised = place(without_counters, rfm.GUARDS / 'config.py', CANNED_FEATURES='likwid counters')
     done, case = run(promised)

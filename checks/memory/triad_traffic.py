@@ -77,11 +77,14 @@ class triad_traffic(rfm.RunOnlyRegressionTest, NativeCheck):
             with open(os.path.join(self.measured_by.stagedir, f'{group}.csv')) as file, in_one_line():
                 for region, found in perfctr.parse_perfctr_csv(file.read()).items():
                     parsed.setdefault(region, {}).update(found)
-        for record in metrics.kernels(self.measurements):
-            region = f"triad-{record['variant']}-{record['size']}-{record['threads']}"
+        records = {f"triad-{record['variant']}-{record['size']}-{record['threads']}": record for record in metrics.kernels(self.measurements)}
+        with in_one_line():
+            counted = {region: perfctr.memory_volume_bytes(parsed, region) for region in records}
+        if nothing := [region for region, volume in counted.items() if not volume]:
+            self.not_counted(f'region {nothing[0]}: no memory traffic was counted; the counters of the memory controllers cannot be read, '
+                             'see `likwid-perfctr -V 1`')
+        for region, record in records.items():
             calls = max(next(iter(parsed[region].values()))['calls'].values())
-            with in_one_line():
-                counted = perfctr.memory_volume_bytes(parsed, region)
             # Write-allocates that a processor may leave out may have been counted, or not.
             most, least = calls * record['traffic'], calls * record.get('traffic_least', record['traffic'])
-            yield metrics.Metric('traffic', record['variant'], np.array([max(counted / most, min(1.0, counted / least))]))
+            yield metrics.Metric('traffic', record['variant'], np.array([max(counted[region] / most, min(1.0, counted[region] / least))]))

@@ -31,6 +31,9 @@ class stream(rfm.RunOnlyRegressionTest, NamedCheck):
                 ','.join(map(str, self.cpus)), '--samples', records.MIN_SAMPLES, '--min-time', 0.02, '--probes', 'off']
         return [*before, shlex.join(map(str, ours))], after
 
+    def wrong_result(self):
+        return records.told_wrong(self.output()) or super().wrong_result()
+
     @property
     def caches(self):
         return topology.last_level_share(self.current_partition.processor, self.cpus) * len(self.cpus)

@@ -14,7 +14,7 @@ from plumbline.imb.layout import BENCHMARKS, COLUMNS, HEADINGS, PARTS, SUITES, A
 #: Characters of each column.
 WIDTH = 13
 
-_BANNER = re.compile(r'#    Intel ?\(R\) MPI Benchmarks (\S+), (\S+) part')
+_BANNER = re.compile(r'#    Intel ?\(R\) MPI Benchmarks (\S[^,]*), (\S+) part')
 _LINE = re.compile(r'#-+')
 _END = '# All processes entering MPI_Finalize'
 _OURS = re.compile(r'#-+$|# Benchmarking |# !! |# All processes|# Calling sequence')

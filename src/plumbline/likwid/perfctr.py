@@ -27,7 +27,8 @@ from plumbline.errors import PlumblineError
 
 _VOLUME = 'Memory data volume [GBytes]'
 
-#: zen3 has eight memory channels and four counters for them: two groups, one half each.
+#: zen3 has eight memory channels and four counters for them: two groups, one half each.  LIKWID 5.3 has copies of them for zen4, where they count
+#: nothing (its issue 613), or eight of twelve channels.
 _HALVES = re.compile(r'Memory data volume \(channels (\d+)-(\d+)\) \[GBytes\]$')
 
 #: What likwid-perfctr says when it cannot count, the most telling first.
@@ -153,8 +154,9 @@ def memory_volume_bytes(parsed, region):
     Memory channels belong to a socket: LIKWID gives their counts to the first measured hardware
     thread of each socket and 0 to the others, so that the sum over the threads is right.
 
+    :returns: 0 where nothing was counted: the counters of the memory controllers cannot be read.
     :arg parsed: what :func:`parse_perfctr_csv` returned; for zen3 with the groups MEM1 and MEM2, each of which counts one half of the channels.
-    :raises PlumblineError: if the region is not there, no group measured memory, half of the channels are missing, or nothing was counted.
+    :raises PlumblineError: if the region is not there, no group measured memory, or half of the channels are missing.
     '''
     if region not in parsed:
         raise PlumblineError(f"no region {region!r} in likwid-perfctr's output, which has {', '.join(map(repr, parsed))}; run the program with -m")
@@ -163,11 +165,7 @@ def memory_volume_bytes(parsed, region):
     halves = {int(match[1]): m[name] for m in metrics for name in m if (match := _HALVES.match(name))}
     if not whole and len(halves) != 2:
         raise PlumblineError(f"groups {', '.join(parsed[region])} did not count all the traffic of memory; measure what group_for() names")
-    volume = _sum(whole[0]) if whole else sum(map(_sum, halves.values()))
-    if not volume > 0:
-        raise PlumblineError(f'region {region!r}: no memory traffic was counted; the counters of '
-                             'the memory controllers cannot be read, see `likwid-perfctr -V 1`')
-    return 1e9 * volume
+    return 1e9 * (_sum(whole[0]) if whole else sum(map(_sum, halves.values())))
 
 
 def parse_groups(text):
@@ -194,6 +192,9 @@ def group_for(architecture, available):
         raise PlumblineError(f'on {architecture} the event that LIKWID takes for memory counts instructions that load and store')
     for groups in (('MEM',), ('MEM1', 'MEM2'), ('MEM_DP',)):
         if set(groups) <= set(available):
+            if len(groups) > 1 and architecture != 'zen3':
+                raise PlumblineError(f'{" and ".join(groups)} of LIKWID count the memory channels of zen3, not those of {architecture}; '
+                                     'LIKWID 5.5 has MEM for zen4 and zen5')
             return groups
     raise PlumblineError(f'LIKWID has no group for memory on {architecture}; see `likwid-perfctr -a`')
 

@@ -2,12 +2,13 @@
 
 import re
 import shlex
+from pathlib import Path
 
 from reframe.core.builtins import run_after, run_before
 from reframe.core.exceptions import SanityError
 
 from plumbline import settings
-from plumbline.errors import PlumblineError, in_one_line
+from plumbline.errors import PlumblineError, WrongResult, in_one_line
 from plumbline.judged import Judged, measured
 from plumbline.mpi import installed, placement
 from plumbline.mpi.families import Settings, family_of, obituary
@@ -119,6 +120,20 @@ class NamedCheck(Judged):
     def around_a_run(self):
         before, after = super().around_a_run()
         return ([*before, f'rm -f {self.leaves}'], [f'cat {self.leaves}', *after]) if self.leaves else (before, after)
+
+    def wrong_result(self):
+        '''Of any run, also where another one, or the job, came to no good end.'''
+        _, *runs = self.output().split('plumbline: run ')      # as each begins in around_a_run()
+        left = Path(self.stagedir).glob(self.leaves) if self.leaves else ()     # of a run that failed the job prints no file
+        for name, text in [*((f'run {number}', text) for number, text in enumerate(runs, 1)),
+                           *((path.name, path.read_text(encoding='utf-8', errors='replace')) for path in left)]:
+            try:
+                list(self.figures(text, f'{PRODUCTS[self.product].title}, {name}'))
+            except WrongResult as error:
+                return str(error)
+            except PlumblineError:
+                continue        # what cannot be read fails where it is needed
+        return None
 
     def evaluate(self):
         run, = self.measurements

@@ -41,6 +41,7 @@ def figures(text, source='hpccoutf.txt', *, n, nb, p, q):
     :arg text: the output file.
     :raises PlumblineError: also where a part says that its result is wrong, or HPCC did not take the input file and solved another problem.
     '''
+    hpl.refuse_wrong(text, source)
     only(text, r'^End of HPC Challenge tests\.$', 'the line "End of HPC Challenge tests."', source)
     summary = dict(re.findall(r'^(\w+)=(\S+)$', _section(text, 'Summary', source), re.MULTILINE))
     for name, asked in (('HPL_N', n), ('HPL_NB', nb), ('HPL_nprow', p), ('HPL_npcol', q), ('CommWorldProcs', p * q)):

@@ -12,6 +12,8 @@ BLOCK = 192
 #: The scaled residual below which HPL says PASSED, as in the file that comes with it.
 THRESHOLD = 16.0
 
+_RESIDUAL = r'^\|\|Ax-b\|\|_oo/\(eps\S* *(\S+) \.+ (\w+)$'
+
 _INPUT = '''\
 HPLinpack benchmark input file
 written by Plumbline
@@ -72,17 +74,26 @@ def figures(text, source='output of HPL', *, n, nb, p, q):
     :arg n, nb, p, q: what the input file asked for.
     :raises PlumblineError: also where a residual is not below the threshold, or another problem was solved.
     '''
+    refuse_wrong(text, source)
     row = only(text, rf'^(W[RC]\w+) +(\d+) +(\d+) +(\d+) +(\d+) +({NUMBER}) +({NUMBER})\s*$', 'the row of the result', source)
     demand(tuple(map(int, row.groups()[1:5])), (n, nb, p, q), 'the problem (N, NB, P, Q)', source)
     seconds, gflops = number(row[6], 'the time', source), number(row[7], 'the rate', source)
-    check = only(text, r'^\|\|Ax-b\|\|_oo/\(eps\S* *(\S+) \.+ (\w+)$', 'the residual', source)
-    if check[2] != 'PASSED' or not number(check[1], 'the residual', source) < THRESHOLD:
-        raise WrongResult(f'{source}: the residual is {check[1]}, {check[2]}: the solution is wrong, and no rate counts')
+    only(text, _RESIDUAL, 'the residual', source)
     _all_passed(text, source)
     work = (2 / 3 * n**3 + 3 / 2 * n**2) / 1e9
     rounding = 0.5 * 10**-_decimals(row[6]) / seconds + 0.5 * _last_digit(row[7]) / gflops + 1e-3
     agree(gflops, work / seconds, rounding, ('the rate, Gflop/s,', 'N and the time'), source)
     return [Figure('flops', 'hpl', gflops, 'Gflop/s')]
+
+
+def refuse_wrong(text, source):
+    '''Refuse a wrong solution, also of a run that came to no end.
+
+    :raises WrongResult: if there is one.
+    '''
+    for residual, said in re.findall(_RESIDUAL, text[:text.rfind('\n') + 1], re.MULTILINE):
+        if said != 'PASSED' or not number(residual, 'the residual', source) < THRESHOLD:
+            raise WrongResult(f'{source}: the residual is {residual}, {said}: the solution is wrong, and no rate counts')
 
 
 def _all_passed(text, source):

@@ -49,7 +49,7 @@ def of_files(text, source='output of mdtest', *, processes, files):
 
 
 def _rate(text, name, source):
-    words = only(text, rf'^ +File {name} +({NUMBER}(?: +{NUMBER}){{3}})\s*$', f'the row "File {name}" with four numbers', source)[1].split()
+    words = only(text, rf'^ +File {name} +(?:: +)?({NUMBER}(?: +{NUMBER}){{3}})\s*$', f'the row "File {name}" with four numbers', source)[1].split()
     most, least, mean = (number(word, f'File {name}', source) for word in words[:3])
     if not least <= mean <= most:
         raise PlumblineError(f'{source}: File {name}: {least:g} at least, {mean:g} on average, {most:g} at most: the output contradicts itself')

@@ -20,13 +20,13 @@ def figures(text, source='output of STREAM', *, threads, caches):
     :arg caches: bytes of all last-level caches of the node.
     :raises PlumblineError: also where an array is less than four times the caches, a result is wrong, or a rate is not bytes over time.
     '''
+    if wrong := re.search(r'^Failed Validation on array.*', text, re.MULTILINE):        # also where the rest is missing
+        raise WrongResult(f'{source}: {wrong[0]}: the results are wrong, and no rate counts')
     only(text, r'^STREAM version \$Revision: 5\.10 \$$', 'the line "STREAM version $Revision: 5.10 $"', source)
     width = int(only(text, r'^This system uses (\d+) bytes per array element\.$', 'the size of an element', source)[1])
     size = width * int(only(text, r'^Array size = (\d+) \(elements\), Offset = \d+ \(elements\)$', 'the size of the arrays', source)[1])
     counted = only(text, r'^Number of Threads counted = (\d+)$', 'the number of threads (was it compiled with -fopenmp?)', source)[1]
     demand(int(counted), threads, 'the number of threads', source)
-    if valid := re.search(r'^Failed Validation on array.*', text, re.MULTILINE):
-        raise WrongResult(f'{source}: {valid[0]}: the results are wrong, and no rate counts')
     only(text, r'^Solution Validates: avg error less than \S+ on all three arrays$', 'the line "Solution Validates"', source)
     if size < OVER_CACHES * caches:
         least = -(-OVER_CACHES * caches // width)
