@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from made_report import MACHINE, case, measurement, metric, of_another_suite, result, write_report
 from plumbline.analysis import history
+from plumbline.analysis.joined import joined
 from plumbline.cli import app
 from plumbline.comparison import sides
 from plumbline.errors import PlumblineError
@@ -307,6 +308,21 @@ def test_metrics_that_come_or_end_cut_no_course(tmp_path, ended):
     assert (loss.begin, loss.course.metrics, loss.course.sessions) == (names[14], 7, names)
 
 
+@pytest.mark.parametrize('scatter', [0.0, 0.02])
+def test_a_loss_of_metrics_that_begin_later_stays_however_long_it_has_lasted(scatter):
+    '''Four metrics of eight begin after 30 sessions, and lose a tenth after five more.'''
+    logs = np.random.default_rng(3).normal(0, scatter, (8, 60))
+    logs[4:, 35:] -= 0.1
+    logs[4:, :30] = np.nan
+    values, present, _ = joined(logs, np.full(8, 1 / 8))
+    levels = [np.mean(part) for part in np.split(values, [30, 35])]
+    assert levels == pytest.approx([0, 0, -0.05], abs=scatter / 2 + 1e-9) and list(present[[29, 30]]) == [0.5, 1]
+    # Where they have not changed their level is known from all their sessions.
+    logs[4:, 35:] += 0.1
+    values, _, _ = joined(logs, np.full(8, 1 / 8))
+    assert abs(np.median(values[30:]) - np.median(values[:30])) <= scatter / 4
+
+
 def test_a_gain_hides_no_later_loss(tmp_path):
     names = fill(tmp_path, [1.0] * 10 + [1.2] * 15 + [1.12] * 8)
     loss, = history.lasting(history.read(tmp_path / 'archive'))
@@ -430,6 +446,21 @@ def test_another_processor_is_left_out_and_said(tmp_path):
     assert len(found.sessions) == 8 and found.strangers == {'Older CPU': 8}
     assert archive.load_columns(archive.sessions(tmp_path / 'archive')[0], 'processor')['processor'].unique().to_list() == ['Older CPU']
     assert 'skipped: 8 sessions on another processor, Older CPU' in run(tmp_path).output
+
+
+def test_a_session_of_one_partition_makes_no_stranger_of_another(tmp_path):
+    '''The nights run on both, of different processors; the last session, alone on one of them, finds its loss.'''
+    chance = np.random.default_rng(7)
+    for number in range(21):
+        cases = [case('Test %threads=one', partition=partition, plumbline=result(
+            *(metric(f'bandwidth.v{i}', 1000 * (0.9 if number >= 14 and partition == 'highmem' else 1) * np.exp(chance.normal(0, 0.01)))
+              for i in range(4)), machine={**MACHINE, 'cpu_model': 'Older' if number < 2 else partition}))
+            for partition in (('cpu', 'highmem') if number < 20 else ('highmem',))]
+        archive.archive(write_report(tmp_path / 'r.json', cases, start=1579075200 + 86400 * number), tmp_path / 'archive')
+    found = history.read(tmp_path / 'archive')
+    assert {key.partition for key in found.metrics} == {'cpu', 'highmem'} and len(found.sessions) == 19 and found.strangers == {'Older': 2}
+    loss, = history.lasting(found)
+    assert loss.course.name == 'memory, one thread of highmem' and loss.step.change == pytest.approx(-0.1, abs=0.01)
 
 
 @pytest.mark.parametrize('before, now, known', [

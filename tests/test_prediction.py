@@ -148,6 +148,14 @@ def test_false_alarms_of_subsystems_on_a_machine_with_moods():
     assert alarms / count < 0.025
 
 
+def test_a_score_that_never_varies_says_nothing_of_the_others():
+    generator = np.random.default_rng(6)
+    parts = {number: [_member(100.0, 100 * np.exp(0.05 * row)) for row in generator.standard_normal((12, 5))] for number in range(17)}
+    alone, beside = subsystems.scores(parts), subsystems.scores({**parts, 'topology': [_member(1.0, [1.0] * 5, deviation=0.001)]})
+    assert all(beside[number].expected == one.expected for number, one in alone.items())
+    assert beside['topology'].expected.deviation <= 0.001 and prediction.scattering([(0.0, 4)]) == [(0.0, 4)]
+
+
 def test_holm_and_discoveries_by_hand():
     # 0.05 / 4 = 0.0125, / 3 = 0.0167, / 2 = 0.025
     assert subsystems.holm([0.2, 0.001, 0.03, 0.013], 0.05) == [False, True, False, True]

@@ -137,6 +137,28 @@ def test_runs_that_are_out_of_bounds_to_either_side_are_no_pass():
     assert found.verdict == 'UNSTABLE' and found.reason.endswith('but 800 is below 900 MB/s in 1 of 5 runs')
 
 
+@pytest.mark.parametrize('metric, value, width, leaf, ruling, reference, told', [
+    ('of_topology', 275 / 276, 0, (1.0, -0.005, 0.0), 'FAIL', [1.0, 0.0, 0.0], '0.9964 is below 1.00, by portable.yaml'),
+    ('of_topology', 1.0, 0, (1.0, -0.005, 0.0), 'PASS', [1.0, 0.0, 0.0], '1.00 is within 0.995 .. 1.00'),
+    ('of_topology', 0.96, 0, (0.96, -0.05, 0.0), 'PASS', [0.96, -0.05, 0.0], '0.96 is within 0.912 .. 0.96'),       # a site has accepted that
+    ('of_parts', 0.55, 0.01, (0.7, -0.25, None), 'PASS', [0.7, -0.25, None], '0.55 is at least 0.525')])
+def test_no_prediction_loosens_what_is_exact_on_any_machine(metric, value, width, leaf, ruling, reference, told):
+    any_machine = references.Known('portable.yaml', [Reference((1.0, 0, None) if metric == 'of_topology' else (1.0, -0.4, None))])
+
+    def judged(expected=EXPECTED, **of_metric):
+        samples = np.repeat(value * np.array([1 - width, 1.0, 1 + width]), 3)
+        case = evaluation.Case(metrics.Metric(metric, 'x', samples, **of_metric), processes=[Process(number, 3, None) for number in range(3)])
+        chosen = evaluation.choose([case], references.Known('made.yaml', [Reference(leaf, expected=expected)], any_machine))
+        found = evaluation.judged(chosen)
+        assert list(chosen.leaf) == found.reference, 'ReFrame is told of the same'
+        return found
+    found = judged()
+    assert (found.verdict, found.reason, found.reference_from) == (ruling, told, 'made.yaml') and found.reference == pytest.approx(reference)
+    # What is written by hand is the site's decision; and where somebody else worked there it need not be the core's doing.
+    for found in (judged(expected=None), judged(doubt='made up')):
+        assert found.verdict != 'FAIL' and found.reference == list(leaf)
+
+
 def test_a_second_run_in_another_state_confirms_nothing():
     found = _judged(880.0, again=3)
     assert found.verdict == 'UNSTABLE' and found.reason.endswith('a FAIL if a second run in this state of the machine says so, too')
@@ -308,7 +330,10 @@ def test_a_test_that_was_skipped_though_it_has_references_is_not_a_pass(recorded
     assert report.Session(sample.frame(sample.case('triad_memory', [sample.predicted('v0')]), gone)).exit_status() == status
 
 
-@pytest.mark.parametrize('others, status', [([], 3), ([sample.predicted('v2', name='bandwidth') | {'subject': 'L3', 'name': 'bandwidth.L3.v2'}], 0)])
+OF_L3 = sample.predicted('v2', name='bandwidth') | {'subject': 'L3', 'name': 'bandwidth.L3.v2'}
+
+
+@pytest.mark.parametrize('others, status', [([], 3), ([OF_L3], 0), ([OF_L3 | {'verdict': 'KNOWN ISSUE'}], 3)])
 @pytest.mark.parametrize('said', [{}, {'subsystems': ['L3', None]}])        # or the names do, in an older result
 def test_a_subsystem_of_which_nothing_was_measured_though_it_has_references_is_not_a_pass(others, status, said):
     detail = {'skipped': [{'metric': 'all in L3', 'reason': 'L3 cannot be isolated', 'parts': ['L3'], 'referenced': ['bandwidth.L3', 'gone.L3'], **said}]}

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.analysis.archived import Key, pattern
+from plumbline.analysis.joined import joined
 from plumbline.errors import PlumblineError
 from plumbline.model import changes, grouping, prediction, processor, registry, states, subsystems, verdict
 from plumbline.nodes import events
@@ -142,7 +143,7 @@ class History:
 
 
 def read(root, system=None, last=None, names='', metrics='', until=None, node=None, environment=None):
-    '''The history of a system's metrics; of sessions on its present processor.
+    '''The history of a system's metrics; of each partition's sessions on its present processor.
 
     :arg system: ReFrame's name; by default that of the archive's last session.
     :arg last: only so many of the last sessions.
@@ -162,8 +163,8 @@ def read(root, system=None, last=None, names='', metrics='', until=None, node=No
 
 
 def _of_files(files, system, names, metrics, node, environment):
-    files, strangers = _of_one_processor(files)
-    judged = _judged(files, node, environment, events.names(system))
+    others, strangers = _of_one_processor(files)
+    judged = _judged(files, node, environment, events.names(system), others)
     chosen = [[text for text in judged[column].drop_nulls().unique() if wanted.search(text)]
               for column, wanted in (('case', names), ('name', metrics))]
     of_test = pl.col('name').is_null() & (not metrics.pattern)
@@ -196,18 +197,21 @@ def _accepted(files, frame):
 
 
 def _of_one_processor(files):
-    '''The sessions of the processor that the last one ran on, and how many ran on which other.'''
-    found = archive.scan_files(files).group_by('session').agg(pl.col('processor').drop_nulls().first()).collect()
-    names = dict(found.iter_rows())
-    ran_on = {path: names.get(path.stem) or archive.processor(path) for path in files}
-    present = next((name for name in reversed(ran_on.values()) if name), None)
-    strangers = Counter(name for name in ran_on.values() if not processor.same(name, present))
-    return [path for path, name in ran_on.items() if processor.same(name, present)], dict(strangers)
+    '''(session, partition) of what ran on another processor than the partition did last, a frame, and how many sessions ran on which other.'''
+    found = archive.scan_files(files).group_by('session', pl.col('partition').fill_null('')).agg(pl.col('processor').drop_nulls().first()).collect()
+    rows = found.sort('session').rows()
+    told, paths = {session for session, _, name in rows if name}, {path.stem: path for path in files}
+    ran_on = {(session, part): name if session in told else archive.processor(paths[session]) for session, part, name in rows}
+    present = {part: name for (_, part), name in ran_on.items() if name}
+    others = {place: name for place, name in ran_on.items() if not processor.same(name, present.get(place[1]))}
+    counts = Counter(name for name, _ in {(name, session) for (session, _), name in others.items()})
+    return pl.LazyFrame(list(others), {'session': pl.String, 'partition': pl.String}, orient='row'), dict(counts)
 
 
-def _judged(files, node, environment, names):
+def _judged(files, node, environment, names, others):
     '''The metrics of the last runs, and tests that ended without one, with ``case``, the name of the test without the node; in order of time.'''
     rows = names.renamed(archive.scan_files(files).select(_COLUMNS)).filter(pl.any_horizontal(pl.col('metric', 'verdict').is_not_null()))
+    rows = rows.join(others, on=['session', 'partition'], how='anti', maintain_order='left')
     for column, wanted in (('hostname', node), ('environ', environment)):
         rows = rows.filter(pl.col(column) == wanted) if wanted else rows
     frame = rows.with_columns(pl.col(_REPEATED).cast(pl.Categorical)).collect(engine='streaming')
@@ -280,7 +284,7 @@ def courses(history):
     priors = prediction.priors(alike)
     together = [(name, kind, keys) for (of_all, kind), of_group in groups.items() for name, keys in _together(of_all, of_group, history.metrics)]
     found = [course for one in together for course in _of_nodes(changes.RATE / len(together), *_course(*one, history, priors))]
-    prior = prediction.learnt([changes.scatter(one.values) for one in found], prediction.PRIORS[registry.RATIO])
+    prior = prediction.learnt(prediction.scattering(changes.scatter(one.values) for one in found), prediction.PRIORS[registry.RATIO])
     return found, prior
 
 
@@ -316,33 +320,11 @@ def _course(name, kind, keys, history, priors):
     weights = subsystems.weights(deviations)
     sessions = [one for one in history.sessions if any(one in its.values for its in series)]
     logs = np.array([[one.better * np.log(one.values.get(session, np.nan)) for session in sessions] for one in series])
-    values, present, inside = _joined(logs, weights)
+    values, present, inside = joined(logs, weights)
     accepted = _accepted_of_most(keys, weights, np.isfinite(logs), sessions, history.accepted)
     found = Course(series[0].subsystem, name, kind, len(series), sessions, np.exp(values), present / present.max(), accepted).part(inside)
     met = [{its.nodes.get(session) for its in series if session in its.values} for session in found.sessions]
     return found, np.array([(nodes.pop() if len(nodes) == 1 else '') or '' for nodes in met])
-
-
-def _joined(logs, weights):
-    '''(weighted mean of the metrics in each session, weight of those that it has, whether these are half of what was measured in its time).
-
-    What began later has the level that the course has where it begins, and what ended is missed in no session after it, so that a
-    loss before that stays in the course.
-
-    :arg logs: shape (metrics, sessions), NaN where there is none; at least one in each session, and of each metric.
-    '''
-    there, numbers = np.isfinite(logs), np.arange(logs.shape[1])
-    first, last = there.argmax(axis=1), numbers[-1] - there[:, ::-1].argmax(axis=1)
-    total, present = np.zeros(numbers.size), np.zeros(numbers.size)
-    for metric in np.lexsort((-there.sum(axis=1), first)):
-        own = logs[metric] - total / np.where(present > 0, present, 1)
-        common = there[metric] & (present > 0)
-        level = np.median(own[common if common.any() else there[metric]])
-        total += weights[metric] * np.nan_to_num(logs[metric] - level)
-        present += weights[metric] * there[metric]
-    ended = np.where(last + LEAST_VALUES < numbers.size, last, numbers.size)
-    measured = np.dot(weights, (numbers >= first[:, None]) & (numbers <= ended[:, None]))
-    return total / present, present, present >= measured / 2
 
 
 def _of_nodes(rate, course, nodes):

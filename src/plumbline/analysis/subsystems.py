@@ -17,6 +17,9 @@ MOST_NAMED = 8
 #: More commands that measure again would push away what follows.
 MOST_COMMANDS = 12
 
+#: Verdicts by which no reference has judged anything.
+_UNJUDGED = verdict.NO_REFERENCE, verdict.KNOWN_ISSUE
+
 #: Metrics that are told of a subsystem that has lost something.
 MOST_BLAMED = 3
 
@@ -103,7 +106,7 @@ def judge(lines, not_measured=()):
     for one in not_measured:
         for part, partition, kind in one.lost:
             key = part, partition if len(partitions) > 1 else '', kind
-            if part not in (None, registry.NO_MACHINE) and all(line.verdict == verdict.NO_REFERENCE for line in groups.get(key, ())):
+            if part not in (None, registry.NO_MACHINE) and all(line.verdict in _UNJUDGED for line in groups.get(key, ())):
                 missing[key].append(one.reason)
     found = [_judged(key, its, known, rerun) for key, its in groups.items() if key not in missing]
     found += [Subsystem(part, kind, verdict.UNSTABLE, f"not judged: {'; '.join(dict.fromkeys(reasons))}", 0, 0, len(

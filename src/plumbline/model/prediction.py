@@ -96,6 +96,15 @@ def variance(values: ArrayLike) -> tuple[float, float]:
     return (float(np.var(logs, ddof=1)), logs.size - 1) if logs.size > 1 else (0.0, 0)
 
 
+def scattering(variances: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    '''Those of some (variance, degrees of freedom) that are above nothing; all, where none is.
+
+    A score that never varies, as that of the topology, says nothing of others, and so far from them it would let none of them say anything.
+    '''
+    known = list(variances)
+    return [one for one in known if one[0] > LEAST_DEVIATION**2] or known
+
+
 def learnt(variances: Iterable[tuple[float, float]], default: Prior) -> Prior:
     '''What metrics that scatter alike say of each other's scatter: (degrees of freedom, relative standard deviation).
 

@@ -114,7 +114,7 @@ def scores(parts: Mapping[Key, Sequence[Member]]) -> dict[Key, Score]:
     '''
     weighted = {name: _Weighted(members) for name, members in parts.items()}
     scatters = [found.groups[0].scatter for found in weighted.values()]
-    prior = prediction.learnt([scatter for scatter in scatters if scatter], _TOGETHER)
+    prior = prediction.learnt(prediction.scattering(scatter for scatter in scatters if scatter), _TOGETHER)
     return {name: found.score(prior) for name, found in weighted.items()}
 
 

@@ -92,6 +92,34 @@ def of_another_state(leaf, better, factor):
     return (value, low / factor / value - 1 if better == registry.MORE else None, high * factor / value - 1 if better == registry.LESS else None)
 
 
+def floor(reference, beneath):
+    '''What is exact on any machine (:class:`references.Known` with a bound of 0), where a prediction from sessions would loosen it; else None.
+
+    Only what scatters can have less in a healthy session than in those that were recorded: a pair of CPUs lies as the topology says, or does not.
+    '''
+    if not (beneath and reference.expected):
+        return None
+    leaf = beneath.references[0].leaf
+    low, high = verdict.bounds(leaf)
+    return beneath if leaf[0] in (low, high) and low <= reference.leaf[0] <= high else None
+
+
+def tighter(leaf, beneath):
+    '''The leaf with bounds that are no looser than those of :func:`floor`.'''
+    value, (low, high), (least, most) = leaf[0], verdict.bounds(leaf), verdict.bounds(beneath.references[0].leaf)
+    return value, leaf[1] if low >= least else least / value - 1, leaf[2] if high <= most else most / value - 1
+
+
+def missed(beneath, summary, unit):
+    '''As of :func:`verdict.judge` by :func:`floor`, of a value beyond it; None of one within.'''
+    leaf = beneath.references[0].leaf
+    low, high = verdict.bounds(leaf)
+    if low <= summary.value <= high:
+        return None
+    ruling, reason = verdict.judge(summary, leaf, unit=unit)
+    return ruling, f'{reason}, by {beneath.file}'
+
+
 def _outward(share):
     '''To three decimals, and never narrower.'''
     return math.ceil(1000 * share - 1e-9) / 1000

@@ -41,6 +41,7 @@ class Case:
     :attr set_aside: samples in other states, or in none.
     :attr processes: who took the samples; empty where one process took all.
     :attr reference: :class:`references.Reference` that applies in this state; None if there is none.
+    :attr floor: :class:`references.Known` of any machine, of what is exact, which the reference would loosen, :func:`bounds.floor`; or None.
     :attr elsewhere: :class:`references.Known` of other states only, in whose place what lies beneath applies; None if there is none.
     :attr others: the same metric in the other states that were met often enough.
     '''
@@ -49,6 +50,7 @@ class Case:
     set_aside: int = 0
     reference: Reference | None = None
     reference_from: str | None = None
+    floor: Known | None = None
     others: list = field(default_factory=list)
     elsewhere: Known | None = None
     unsteady: bool = False
@@ -79,13 +81,13 @@ class Case:
         found = uncertainty.summary(samples, [process.n for process in processes], entry.noise, expected.get('spread'))
         if entry.upper is None or not found.value <= entry.upper:
             return found
-        low, high = found.interval
-        return replace(found, interval=(low, min(high, entry.upper)))       # beyond, there is nothing
+        return replace(found, interval=(found.interval[0], min(found.interval[1], entry.upper)))       # beyond, there is nothing
 
     @property
     def leaf(self):
         '''(reference, lower, upper) that it is judged by; None if by none.'''
-        return self.reference.leaf if self.reference and not self.metric.unjudged else None
+        own = self.reference.leaf if self.reference and not self.metric.unjudged else None
+        return bounds.tighter(own, self.floor) if own and self.floor else own
 
     @property
     def is_of_system(self):
@@ -127,8 +129,7 @@ def evaluate(check, met):
     first, *further = met.choices
     found = {name: [pooled(cases)] for name, cases in _evaluated(check, met.within(first)).items()}
     for choice in further:
-        processes = met.enough(choice)
-        if processes:
+        if processes := met.enough(choice):
             within = [record for record in met.within(choice) if record.get('process', 0) in processes]
             for name, cases in _evaluated(check, within, says=False).items():
                 case = pooled(cases)
@@ -179,8 +180,7 @@ def _evaluated_once(check, measurements):
         cases = measurements if metric.record is None else [metric.record]
         found = list({id(case['state']): case['state'] for case in cases}.values())
         yield Case(metric, _common(found), max((case['set_aside'] for case in cases), default=0),
-                   unsteady=bool(cases) and all(state is None for state in found),
-                   rounds=metric.record and metric.record['rounds'],
+                   unsteady=bool(cases) and all(state is None for state in found), rounds=metric.record and metric.record['rounds'],
                    processes=[Process(measurements[0].get('process', 0) if measurements else 0, int(np.size(metric.samples)),
                                       metric.record and metric.record.get('index'))])
 
@@ -226,20 +226,21 @@ def choose(cases, known):
     if known is None:
         return _with(cases, 0)
     if known.references[0].state is None or cases[0].is_of_system:
-        return _with(cases, 0, known.references[0], known.file)
+        return _with(cases, 0, known.references[0], known)
     for number, case in enumerate(cases):
         for reference in known.references:
             if case.state is not None and states.same(case.state, reference.state):
-                return _with(cases, number, reference, known.file)
-    chosen = _with(cases, 0, known.beneath.references[0], known.beneath.file) if known.beneath else _with(cases, 0)
+                return _with(cases, number, reference, known)
+    chosen = _with(cases, 0, known.beneath.references[0], known.beneath) if known.beneath else _with(cases, 0)
     chosen.elsewhere = known
     return chosen
 
 
-def _with(cases, number, reference=None, file=None):
+def _with(cases, number, reference=None, known=None):
     chosen = cases[number]
     chosen.others = [case for case in cases if case is not chosen and np.size(case.metric.samples)]
-    chosen.reference, chosen.reference_from = reference, file
+    chosen.reference, chosen.reference_from = reference, known and known.file
+    chosen.floor = bounds.floor(reference, known.beneath) if known and not chosen.metric.doubt else None
     return chosen
 
 
@@ -278,7 +279,7 @@ def _confirmed(case, runs, again):
     :arg runs, again: :meth:`Case.of_runs`.
     :returns: as of :func:`verdict.judge_expected`.
     '''
-    leaf, unit, found = case.leaf, case.metric.unit, case.summary
+    leaf, unit, found = case.reference.leaf, case.metric.unit, case.summary
     ruling, reason = verdict.judge_expected(found, leaf, unit)
     if not found.n or not np.isfinite(found.value):
         return ruling, reason
@@ -317,13 +318,14 @@ def judged(case, widths=MappingProxyType({}), again=None):
     case = _without_doubt(case)
     metric, reference, found = case.metric, case.leaf, case.summary
     expected = case.reference.expected if reference else None
-    rises = registry.better(metric.metric) == registry.LESS
-    runs = case.of_runs(again)
+    rises, runs = registry.better(metric.metric) == registry.LESS, case.of_runs(again)
     if expected:
         ruling, reason = _confirmed(case, runs, again)
         if ruling == verdict.PASS and (lost := _narrower(case, widths)):
             ruling, reason = verdict.FAIL, lost
-        sees = verdict.seen_of_expected(found, reference, expected, rises) if ruling in _SEES else None
+        if case.floor and ruling != verdict.FAIL:
+            ruling, reason = bounds.missed(case.floor, found, metric.unit) or (ruling, reason)
+        sees = verdict.seen_of_expected(found, case.reference.leaf, expected, rises) if ruling in _SEES else None
         if sees is not None:        # nor does it see what one of its runs has lost
             sees = max([sees, *((run.value / reference[0] - 1) * (1 if rises else -1) for run in runs)])
     else:
@@ -362,11 +364,10 @@ def judged(case, widths=MappingProxyType({}), again=None):
         reason += f'; in the state {state}'
     measured = Measured(
         name=metric.name, metric=metric.metric, subject=metric.subject, subsystem=registry.find(metric.metric).subsystem or UNSET,
-        value=found.value, unit=metric.unit, samples=np.asarray(metric.samples).tolist(),
-        n=found.n, spread=found.spread, interval=list(found.interval),
-        reference=list(reference[:3]) if reference else None, reference_from=case.reference_from if reference else None,
-        limit=metric.limit, verdict=ruling, reason=reason, sees=UNSET if sees is None else sees,
-        expected=expected or UNSET, unjudged=metric.unjudged or UNSET)
+        value=found.value, unit=metric.unit, samples=np.asarray(metric.samples).tolist(), n=found.n, spread=found.spread,
+        interval=list(found.interval), reference=list(reference[:3]) if reference else None,
+        reference_from=case.reference_from if reference else None, limit=metric.limit, verdict=ruling, reason=reason,
+        sees=UNSET if sees is None else sees, expected=expected or UNSET, unjudged=metric.unjudged or UNSET)
     if not metric.unjudged and case.elsewhere and not all(one.known_issue for one in case.elsewhere.references):
         measured.recorded_states = [one.state for one in case.elsewhere.references if one.state]
     case.tell(measured)
