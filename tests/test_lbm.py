@@ -189,8 +189,15 @@ def assert_scaling(study, cases):
 def test_arrays_outgrow_the_cache_that_a_hypervisor_does_not_tell(told, memory, expected):
     check = runpy.run_path(str(CHECKS / 'app_scaling.py'))['app_scaling']
     case = SimpleNamespace(counts=lambda: [1, 2], application='triad', all_cpus=[0, 1], memory_bytes=0, memory=memory,
-                           working_sets=lambda cpus: ({'memory': told}, {}))
+                           working_set=lambda level, cpus: told)
     assert check.options(case)[1] == expected // 32
+
+
+@pytest.mark.parametrize('edge, sizes', [(120, '120,128'), (128, '136,128')])
+def test_a_box_for_memory_is_not_the_sources(edge, sizes):
+    check = runpy.run_path(str(CHECKS / 'lbm_memory.py'))['lbm_memory']
+    case = SimpleNamespace(elements=lambda level, cell: edge**3, intended={}, source_edge=128, memory=None, cpus=[0])
+    assert check.options(case)[3] == sizes and [*case.sizes.values()] == ['memory', 'source']
 
 
 def test_boxes_that_are_too_large_are_not_measured():

@@ -101,7 +101,7 @@ def test_variants_and_levels_that_cannot_be_measured_are_said():
     check.ProgramCheck.say_what_does_not_run(fake)
     assert said == [('all of nt', 'it is written with instructions that this processor lacks', ['nt'])]
     with pytest.raises(PlumblineError, match='the kernel does not tell'):
-        check.ProgramCheck.every_level(SimpleNamespace(cpus=[0], working_sets=lambda cpus: ({}, {'memory': 'the kernel does not tell'})), 64)
+        check.ProgramCheck.every_working_set(SimpleNamespace(cpus=[0], working_sets=lambda cpus: ({}, {'memory': 'the kernel does not tell'})))
 
 
 def test_what_must_not_be_judged_is_no_pass_although_it_has_a_reference():

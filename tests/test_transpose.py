@@ -128,13 +128,15 @@ def test_a_power_of_two_that_the_cache_below_may_hold_is_left_out(l2, powers):
     caches = [{'type': level, 'size': size, 'cpusets': ['0x1']} for level, size in (('L1', 2**15), ('L2', l2), ('L3', 2**25))]
     sizes, skipped = {'L1': 2**14, 'L2': 3 * 2**15, 'L3': 3 * l2, 'memory': 2**28}, []
     processor = {'topology': {'cores': ['0x1'], 'numa_nodes': ['0x1'], 'sockets': ['0x1'], 'caches': caches}}
-    case = SimpleNamespace(working_sets=lambda _: (sizes, {}), current_partition=SimpleNamespace(processor=processor), cpus=[0], memory_bytes=2**28,
-                           skip_metric=lambda *told, **_: skipped.append(told))
+    case = SimpleNamespace(every_working_set=lambda: sizes, current_partition=SimpleNamespace(processor=processor), cpus=[0], memory_bytes=2**28,
+                           memory=2**30, skip_metric=lambda *told, **_: skipped.append(told))
     check = runpy.run_path(str(rfm.REPOSITORY / 'checks/memory/transpose_sizes.py'))['transpose_sizes']
     assert dict(check.powers(case)) == powers
     del sizes['L2']     # one that cannot be isolated holds matrices, too
     assert dict(check.powers(case)) == {level: power for level, power in powers.items() if level != 'L2'}
     assert skipped[:1] == [('all in L3', '256 is the largest power of two whose matrices fit, and L2 may hold them', ['L3'])] * ('L3' not in powers)
+    case.memory = 2**30 - 1
+    assert 'memory' not in dict(check.powers(case)) and skipped[-1][1] == 'two matrices of 4096 x 4096 take more than a quarter of the memory'
 
 
 @pytest.fixture(scope='module')

@@ -65,7 +65,7 @@ class app_scaling(rfm.RunOnlyRegressionTest, MpiCheck):
         working = ['--working', ','.join(map(str, counts))]
         if self.application == 'triad':
             # Each rank's arrays are in memory though it works alone.
-            alone = self.memory_bytes or max(LEAST, self.working_sets(self.all_cpus[:1])[0]['memory'])
+            alone = self.memory_bytes or max(LEAST, self.working_set('memory', self.all_cpus[:1]))
             most = topology.MEMORY_SHARE * (self.memory or float('inf'))
             return ['--size', int(min(alone, most / len(self.all_cpus)) // 32), *working]
         if self.application != 'lbm':

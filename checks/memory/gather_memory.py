@@ -25,6 +25,7 @@ class gather_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     threads = parameter(['one', 'all'], type=str)
     indices = parameter(list(INDICES), type=str)
     tags = {'acceptance'}
+    OF_A_GIB = 200      # in two directions
 
     def options(self):
         option, span, touched = INDICES[self.indices]

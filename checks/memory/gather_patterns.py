@@ -32,6 +32,7 @@ class gather_patterns(rfm.RunOnlyRegressionTest, LimitedCheck):
     program = 'gather_patterns'
     threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}
+    OF_A_GIB = 400      # in each of six patterns
 
     #: A pattern file of Spatter's (JSON); a small set of our own by default.
     pattern_file = variable(str, value='', loggable=False)

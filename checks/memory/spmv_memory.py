@@ -20,6 +20,7 @@ class spmv_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     threads = parameter(['one', 'all'], type=str)
     columns = parameter(list(NONZER), type=str)
     tags = {'acceptance'}
+    OF_A_GIB = 500      # of sparse rows
 
     def options(self):
         nonzer = NONZER[self.columns]

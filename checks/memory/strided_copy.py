@@ -16,6 +16,7 @@ class strided_copy(rfm.RunOnlyRegressionTest, LimitedCheck):
     program = 'strided'
     threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}
+    OF_A_GIB = 700      # of five variants and twenty strides
 
     #: Strides in elements: the source's 1 to 64 with its 31, and powers of two to 4096.
     strides = variable(Wholes, loggable=False, value=[1, 2, 3, 4, 6, 8, 12, 16, 24, 31, 32, 48, 63, 64, 128, 256, 512, 1024, 2048, 4096])

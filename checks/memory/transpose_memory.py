@@ -3,7 +3,6 @@ import math
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from plumbline.errors import PlumblineError
 from plumbline.model import limits, metrics
 from plumbline.rfm.limited import LimitedCheck
 
@@ -28,10 +27,7 @@ class transpose_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     def options(self):
         # Rows of whole cache lines, an odd number of them: powers of two are the question of transpose_sizes.
         matrices = {'out': 2, 'in': 1}[self.place]
-        sizes, skipped = self.working_sets(self.cpus)
-        if 'memory' not in sizes:
-            raise PlumblineError(skipped['memory'])
-        dimension = (math.isqrt(sizes['memory'] // (8 * matrices)) // 8 | 1) * 8
+        dimension = (math.isqrt(self.working_set('memory', self.cpus) // (8 * matrices)) // 8 | 1) * 8
         self.intended[dimension] = 'memory'
         return ['--place', self.place, '--variants', VARIANTS[self.place], '--size', dimension, '--threads', len(self.cpus),
                 '--limit', '--min-time', '0.005']

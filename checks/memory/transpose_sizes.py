@@ -20,6 +20,7 @@ class transpose_sizes(rfm.RunOnlyRegressionTest, LimitedCheck):
     program = 'transpose'
     threads = parameter(['one', 'all'], type=str)
     tags = {'acceptance'}
+    OF_A_GIB = 400      # of three sizes
 
     def options(self):
         for level, power in self.powers():
@@ -33,10 +34,7 @@ class transpose_sizes(rfm.RunOnlyRegressionTest, LimitedCheck):
         processor = self.current_partition.processor
         levels = topology.levels(processor)
         below = dict(zip(levels[1:], levels))
-        sizes, skipped = self.working_sets(self.cpus)
-        for level, reason in skipped.items():
-            self.skip_metric(f'all in {level}', reason, [level], subsystem=level)
-        for level, size in sizes.items():
+        for level, size in self.every_working_set().items():
             if level != 'memory':
                 power = 2**(math.isqrt(size // 16).bit_length() - 1)
                 lower = below.get(level)
@@ -47,7 +45,12 @@ class transpose_sizes(rfm.RunOnlyRegressionTest, LimitedCheck):
                     yield level, power
             else:
                 caches = topology.last_level_share(processor, self.cpus) * len(self.cpus)
-                yield level, 2**math.ceil(math.log2((self.memory_bytes or 2 * caches) / 16) / 2)
+                power = 2**math.ceil(math.log2((self.memory_bytes or 2 * caches) / 16) / 2)
+                if self.memory and 16 * power**2 > topology.MEMORY_SHARE * self.memory:
+                    self.skip_metric('all in memory', f'two matrices of {power} x {power} take more than a quarter of the memory', [level],
+                                     subsystem=level)
+                else:
+                    yield level, power
 
     def evaluate(self):
         found = {}

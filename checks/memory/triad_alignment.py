@@ -26,6 +26,7 @@ class triad_alignment(rfm.RunOnlyRegressionTest, LimitedCheck):
     program = 'triad'
     threads = 'all'
     tags = {'acceptance'}
+    OF_A_GIB = 300      # of seven lengths
 
     #: Bytes by which each array is shifted against the one before; the source has 0, 32 and 128.
     shifts = variable(Wholes, value=[0, 32, 128, 1024], loggable=False)

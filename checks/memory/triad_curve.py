@@ -26,7 +26,7 @@ class triad_curve(rfm.RunOnlyRegressionTest, LimitedCheck):
     def options(self):
         levels = self.every_level(32)
         in_cache = [size for level, size in levels.items() if level != 'memory']
-        longest = levels['memory'] if self.into_memory or not in_cache else in_cache[-1]
+        longest = max(levels.values() if self.into_memory else in_cache, default=levels.get('memory'))
         return ['--variants', 'plain,nt|', '--size', ','.join(map(str, in_cache)), '--sweep', f'10:{longest}:{self.points}',
                 '--threads', len(self.cpus), '--limit', '--min-time', '0.002']
 

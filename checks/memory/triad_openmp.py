@@ -32,11 +32,8 @@ class triad_openmp(rfm.RunOnlyRegressionTest, NativeCheck):
     SHORTEST = 10
 
     def options(self):
-        sizes, skipped = self.working_sets(self.all_cpus)
-        for level, reason in skipped.items():
-            self.skip_metric(f'all in {level}', reason, [level], subsystem=level)
         #: Length -> the level in which the arrays live that all threads have a part of.
-        self.lengths = {size // 32: level for level, size in sizes.items()}
+        self.lengths = {size // 32: level for level, size in self.every_working_set().items()}
         counts = topology.thread_counts(self.all_cpus, self.current_partition.processor)
         return ['--variants', 'plain,openmp', '--threads', ','.join(map(str, counts)), '--size', ','.join(map(str, self.lengths)),
                 '--sweep', f'{self.SHORTEST}:{max(self.lengths)}:{self.points}', '--min-time', '0.002']

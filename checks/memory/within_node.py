@@ -34,6 +34,7 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
     threads = 'all'
     of = parameter(list(PARTS), type=str)
     tags = {'node', 'health', 'acceptance'}
+    OF_A_GIB = 10       # one variant, in many processes
 
     #: How often each part has its turn.
     rounds = variable(Whole, value=3, loggable=False)

@@ -121,7 +121,6 @@ static const double BEHIND = 0.5;      /* no loop writes it: all values are whol
 
 static void poison(const pl_case *c)
 {
-    touch(c, 0, 1);
     memset(array(c, writes(c) ? X : Y), 0xFF, c->n * sizeof(double));       /* not a number */
     for (int thread = 0; thread < c->threads; thread++) {
         const part_view v = view(c, thread);
@@ -154,7 +153,7 @@ static double verify_part(const pl_case *c, int thread)
 static const pl_kernel strided = {
     .name = "strided", .title = "Strided copy: Y(1:n) = X(1:n*k:k) and back", .variants = variants, .parameters = parameters,
     .footprint = footprint, .create = create, .touch = touch, .plan = plan, .run = run, .share = share, .work = work,
-    .verify_part = verify_part, .poison = poison, .buffers = pl_data_buffers, .destroy = pl_buffers_destroy,
+    .verify_part = verify_part, .refresh = true, .poison = poison, .buffers = pl_data_buffers, .destroy = pl_buffers_destroy,
     .private_lines = true,
 };
 

@@ -86,7 +86,7 @@ def duration(count):
 
 
 #: Seconds that the longest of our jobs asks for by itself.
-LONGEST_JOB = 2400
+LONGEST_JOB = 4 * 3600
 
 
 def time_limit(longest):

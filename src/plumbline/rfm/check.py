@@ -41,6 +41,9 @@ class ProgramCheck(Judging):
 
     processes = USUAL_PROCESSES
 
+    #: Seconds that a process may take for each GiB of memory's working set, which grows with the caches: twice what most need on one thread.
+    OF_A_GIB = 120
+
     #: What ``options()`` gave.
     asked: list = []
 
@@ -63,16 +66,29 @@ class ProgramCheck(Judging):
 
     # --- what a check may use ------------------------------------------------------------------
 
+    def working_set(self, level, cpus):
+        '''Bytes of a level's working set for threads on these CPUs; the test is skipped where there is too little memory.
+
+        :raises PlumblineError: if there is no such level, or it cannot be told from the one below.
+        '''
+        sizes, skipped = self.working_sets(cpus)
+        if level in sizes:
+            return sizes[level]
+        processor = self.current_partition.processor
+        if level == 'memory' and topology.last_level(processor):
+            self.skip_test(skipped[level])
+        if level not in skipped:
+            topology.capacity(processor, level)     # says what there is instead
+        raise PlumblineError(skipped[level])
+
     def elements(self, level, bytes_per_element):
         '''How many elements stay in a level for this check's threads; remembered as intended.'''
-        sizes, skipped = self.working_sets(self.cpus)
-        if level not in sizes:
-            raise PlumblineError(skipped[level])
-        self.intended[sizes[level] // bytes_per_element] = level
-        return sizes[level] // bytes_per_element
+        count = self.working_set(level, self.cpus) // bytes_per_element
+        self.intended[count] = level
+        return count
 
-    def every_level(self, bytes_per_element):
-        '''Elements for each level that can be measured; the others are said to be skipped.
+    def every_working_set(self):
+        '''Bytes for each level that can be measured with this check's threads; the others are said to be skipped.
 
         :raises PlumblineError: if none can be.
         '''
@@ -81,11 +97,20 @@ class ProgramCheck(Judging):
             raise PlumblineError(next(iter(skipped.values())))
         for level, reason in skipped.items():
             self.skip_metric(f'all in {level}', reason, [level], subsystem=level)
-        return {level: self.elements(level, bytes_per_element) for level in sizes}
+        return sizes
+
+    def every_level(self, bytes_per_element):
+        '''The same in elements; remembered as intended.'''
+        return {level: self.elements(level, bytes_per_element) for level in self.every_working_set()}
 
     def built(self, program):
         '''Path of a program.'''
         return self.programs.path(program)
+
+    def takes(self):
+        if 'memory' not in self.intended.values():
+            return 0
+        return round(self.processes * self.OF_A_GIB * self.working_sets(self.cpus)[0]['memory'] / 2**30)
 
     @property
     def microarchitecture(self):

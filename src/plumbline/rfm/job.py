@@ -23,6 +23,9 @@ EXIT_CODE = 'plumbline: exit code'
 #: Variables by which srun knows how many CPUs a task has, and gives it no more (the last: Slurm 23.11 and later).
 OF_A_TASK = ('SLURM_CPUS_PER_TASK', 'SRUN_CPUS_PER_TASK', 'SLURM_EXACT', 'SLURM_TRES_PER_TASK')
 
+#: Option by which a job is not run again, and its scheduler's names; OAR and Flux run none again that does not ask for it.
+ONCE = {'--no-requeue': ('slurm', 'squeue'), '-r n': ('pbs', 'pbspro', 'torque', 'sge'), '-rn': ('lsf',)}
+
 #: Bytes that a program may print; ReFrame's own machine reads them.  A hundred records with a thousand samples each are 3 MB.
 LARGEST_OUTPUT = 2**28
 
@@ -60,8 +63,8 @@ class Job(RegressionTestPlugin):
     #: The environments that the test is for (``valid_prog_environs``), unless its class or the command line says.
     NEEDS = '*'
 
-    #: Its ``time_limit``, where neither its partition nor the command line has one.
-    LASTS = '10m'
+    #: Its ``time_limit``, where neither its partition nor the command line has one; more, up to ``AT_MOST``, where :meth:`takes` says so.
+    LASTS, AT_MOST = '10m', 4 * 3600
 
     #: How many times the program is started, one process after the other.  What differs from process to process (pages, the
     #: place of the stack, the state of the machine) is more than what differs within one, so no number of rounds in one process
@@ -87,10 +90,16 @@ class Job(RegressionTestPlugin):
     def refuse_unknown_variables(self):
         refuse_unknown()
 
-    @run_after('setup')
+    @run_before('run', always_last=True)
     def set_time_limit(self):
+        '''When it is known how much memory the program sweeps through.'''
         if self.time_limit is None and self.current_partition.time_limit is None:
             self.time_limit = self.LASTS
+            self.time_limit = max(self.time_limit, min(self.AT_MOST, self.takes()))
+
+    def takes(self):
+        '''Seconds that the job may take by what is known of its machine; 0 where that makes no difference.'''
+        return 0
 
     @run_after('setup')
     def reserve_node(self):
@@ -160,9 +169,9 @@ class Job(RegressionTestPlugin):
 
     @run_before('run')
     def forbid_requeue(self):
-        '''A job whose node fails has failed.  Slurm would run it again, on another node, without a word.'''
-        if self.by_slurm():
-            self.job.options += ['--no-requeue']
+        '''A job whose node fails has failed.  Slurm and PBS would run it again, on another node, without a word.'''
+        scheduler = self.current_partition.scheduler.registered_name
+        self.job.options += [option for option, its in ONCE.items() if scheduler in its]
 
     @run_after('init')
     def name_maintainers(self):
@@ -217,9 +226,14 @@ class Job(RegressionTestPlugin):
         if self.job.exitcode:
             said = [line for line in self.output('stderr').splitlines() if line.strip()]
             ours = [line for line in said if line.startswith('plumbline: ')]
-            told = (ours or [atomic.no_room(self.stagedir)])[-1] or (said or ['its standard error is empty'])[-1]
+            told = (ours or [atomic.no_room(self.stagedir)])[-1] or (said or [self._silence()])[-1]
             why = self.cause() or told.strip()
             raise SanityError(f'the job ended with exit code {self.job.exitcode}: {why}')
+
+    def _silence(self):
+        '''What there is to say of an empty standard error.'''
+        there = Path(self.stagedir, self.job.stderr).exists()
+        return 'its standard error is empty' if there else 'it left no standard error, as where its node has failed'
 
     def cause(self):
         '''Why the job failed, where that can be read elsewhere than in the last line of its standard error.'''

@@ -23,7 +23,10 @@ MEMORY_OVER_CACHE = 4
 #: ... but at least this much (bytes): small caches would else give samples that are too short.
 MEMORY_AT_LEAST = 256 * 2**20
 
-#: ... and at most this share of the memory that is there.
+#: ... and at most this share of the memory that is there: triad_alignment, which holds the most, has six working sets and a tenth of each more.
+WORKING_SET_SHARE = 0.125
+
+#: A problem of a size of its own takes at most this share of the memory; the limit streams beside it take as much.
 MEMORY_SHARE = 0.25
 
 #: Below this multiple of the last-level caches a sweep is no longer one through memory.
@@ -325,11 +328,11 @@ def _memory_working_set(processor, cpus, available, ours):
     size = max(MEMORY_OVER_CACHE * cache, capacity(processor, last), MEMORY_AT_LEAST)
     if available is None:
         return size
-    size = min(size, int(MEMORY_SHARE * available))
+    size = min(size, int(WORKING_SET_SHARE * available))
     if size < MEMORY_OVER_CACHE_LEAST * cache:
         raise PlumblineError(
-            f'memory cannot be measured: a quarter of it is {quantity.size(size)}, and the last-level caches hold {quantity.size(cache)}; ask for '
-            f'{quantity.size(8 * cache)} of memory at least')
+            f'memory cannot be measured: an eighth of it is {quantity.size(size)}, and the last-level caches hold {quantity.size(cache)}; ask for '
+            f'{quantity.size(MEMORY_OVER_CACHE_LEAST / WORKING_SET_SHARE * cache)} of memory at least')
     return size
 
 
@@ -341,7 +344,7 @@ def working_set(processor, level, cpus, available=None, ours=None):
     Of a core's own level it stays what it is by the topology while no more than three quarters of what is ours.
 
     Memory: four times what threads on ``cpus`` can hold of the last-level caches of the whole node (other cores' caches may hold lines too), and no
-    less than all of them, since ours may become more; at least 256 MiB, at most a quarter of ``available``.  What is ours was measured by one thread,
+    less than all of them, since ours may become more; at least 256 MiB, at most an eighth of ``available``.  What is ours was measured by one thread,
     and more hold more: of an L3 of 300 MiB one held 37, and the streams of 16 through 300 MiB were 2.3 times as fast as through 1,200 and 4,800 (a
     virtual machine of an Emerald Rapids; one thread's were as fast).
 
