@@ -58,10 +58,32 @@ def test_a_module_may_bring_libraries(built, monkeypatch):
     assert not build_cache.fetch('cache')
 
 
-@pytest.mark.parametrize('name', ['CFLAGS', 'LDFLAGS', 'C_INCLUDE_PATH', 'MKLROOT'])
+@pytest.mark.parametrize('name', ['CFLAGS', 'LDFLAGS', 'C_INCLUDE_PATH', 'MKLROOT', 'BLA_VENDOR', 'CMAKE_LIBRARY_PATH'])
 def test_flags_and_folders_of_the_shell_count(built, monkeypatch, name):
     monkeypatch.setenv(name, '-mno-avx2')
     assert not build_cache.fetch('cache')
+
+
+def test_a_name_that_leads_to_another_library_counts(built):
+    library = built / 'libopenblas.so.0'
+    rfm.script(built / 'path/ldconfig', f'echo "libopenblas.so.0 (libc6,x86-64) => {library}"')
+    keys = set()
+    for build in 'openmp', 'pthread':
+        library.unlink(missing_ok=True)
+        library.symlink_to(build)
+        keys.add(build_cache.description(json.loads(build_cache.REQUEST.read_text())))
+    assert len(keys) == 2
+
+
+@pytest.mark.parametrize('name', ['setup.c', 'plumbline_axpy.c', 'plumbline/kernel.c'])
+def test_all_files_of_a_sites_own_project_count(built, name):
+    '''In ours alone these are Python's.'''
+    file, keys = built / 'theirs' / name, set()
+    file.parent.mkdir(parents=True)
+    for text in 'a', 'b':
+        file.write_text(text)
+        keys.add(build_cache.description({**json.loads(build_cache.REQUEST.read_text()), 'project': str(built / 'theirs')}))
+    assert len(keys) == 2
 
 
 def test_what_changed_while_it_was_built_is_not_kept(built, capsys):

@@ -60,8 +60,8 @@ def settings_of(config):
 @functools.cache
 def _settings():
     '''Of all configurations, read by one process.'''
-    code = 'import json, runpy, sys; print(json.dumps([runpy.run_path(path)["site_configuration"] for path in sys.argv[1:-1]]))'
-    done = subprocess.run([sys.executable, '-c', code, *CONFIGURATIONS, '--system=any'], text=True, timeout=60, capture_output=True)
+    code = 'import json, runpy, sys; print(json.dumps([runpy.run_path(path)["site_configuration"] for path in sys.argv[1:]]))'
+    done = subprocess.run([sys.executable, '-c', code, *CONFIGURATIONS], text=True, timeout=60, capture_output=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -161,12 +161,17 @@ def test_every_mode_has_tests(tmp_path):
 
 
 def test_environments_that_stand_for_all():
-    systems = [{'partitions': [{'environs': ['gnu', 'llvm', 'gnu-openmpi', 'llvm-openmpi', 'gnu-mpich']},
-                               {'environs': ['cray']}]}]
+    system = {'name': 's', 'partitions': [{'name': 'a', 'environs': ['gnu', 'llvm', 'gnu-openmpi', 'llvm-openmpi', 'gnu-mpich']},
+                                          {'name': 'b', 'environs': ['cray', 'of-another-file']}]}
     features = {'gnu': ['openmp', 'fortran'], 'llvm': ['openmp'], 'gnu-openmpi': ['mpi', 'openmpi'],
                 'llvm-openmpi': ['mpi', 'openmpi'], 'gnu-mpich': ['mpi', 'mpich'], 'cray': ['openmp']}
     environments = [{'name': name, 'features': having} for name, having in features.items()]
-    assert settings.representative(systems, environments) == ['gnu', 'gnu-openmpi', 'gnu-mpich', 'cray']
+    assert settings.representative(system, environments) == ['gnu', 'gnu-openmpi', 'gnu-mpich', 'cray', 'of-another-file']
+    # Another system's, or another partition's, of that name.
+    further = [{'name': 'llvm', 'features': ['openmp', 'offload'], 'target_systems': [where]} for where in ('t', 's:b')]
+    assert 'llvm' not in settings.representative(system, [*environments, *further])
+    further[0]['target_systems'] = ['s:a']
+    assert 'llvm' in settings.representative(system, [*further, *environments])
     # ReFrame 4.10.4 refuses features that begin with a digit.
     for config in CONFIGURATIONS:
         found = settings_of(config)

@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import shutil
+import socket
 import sys
 import types
 
@@ -461,6 +462,10 @@ def test_no_matching_system(place):
     assert done.code == 1
     assert 'no system of this configuration matches the host' in done.out and done.out.count('\n') == 1
     assert place.judge().code == 2
+    # The host is called what ReFrame takes it for.
+    for host, asked, code in ('nowhere1', 'nowhere[0-9]+', 0), ('nowhere1', socket.gethostname(), 1):
+        done = place.reframe('-l', '-n', 'Told', CANNED_HOSTNAMES=asked, RFM_AUTODETECT_METHODS=f'echo {host}')
+        assert (done.code, 'by autodetect_methods echo nowhere1' in done.out) == (code, bool(code)), done.out
     done = place.reframe('-r', '--system=nowhere')
     assert done.code == 1 and 'failed to load configuration' in done.line('ERROR: ')
 

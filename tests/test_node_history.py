@@ -206,6 +206,19 @@ def test_a_test_that_failed_without_a_metric_is_a_fail_of_its_node(tmp_path):
         assert history.read(frame['system'][0], tmp_path / f'{number}').of(frame['hostname'][0]).last.verdict == word
 
 
+def test_a_session_that_lost_a_subsystem_as_a_whole_is_a_fail_of_its_node(tmp_path, monkeypatch):
+    '''None of its metrics is one, and whose the loss of a session of several nodes is, no row says.'''
+    monkeypatch.setattr(history.read, '__defaults__', (tmp_path,))
+    for day, nodes in enumerate(({'n1': 0.0}, {'n1': 0.08}, {'n2': 0.08, 'n3': 0.08}), 1):
+        frame = sample.frame(*(sample.case(f'triad_{node}', [sample.predicted(f'v{number}', loss) for number in range(12)], threads='all', level='memory',
+                                           host=node, system='made', session=f'2026010{day}T030405Z-a') for node, loss in nodes.items()))
+        archive.write(frame.with_columns(started=frame['started'] + datetime.timedelta(days=day)), tmp_path)
+    of(measured('n9', 1))
+    good, shown = history.read('made').of('n1').measured[0].at, CliRunner().invoke(app, ['nodes', 'show']).stdout
+    assert re.search(rf'^ *n1 .* FAIL +{slurm.when(good)} ', shown, re.M) and re.search('^ *n2 .* PASS ', shown, re.M) and 'in doubt: n1: FAIL\n' in shown
+    assert 'note: n1 is in doubt: FAIL' in CliRunner().invoke(app, ['nodes', 'mark', 'n1', 'returned', '--reason', 'x']).stdout
+
+
 # --- nodes that are renamed -----------------------------------------------------------------------------------------
 
 def rename(*pairs):
@@ -228,6 +241,17 @@ def test_what_is_known_of_a_node_follows_its_name(tmp_path):
     assert ([one.at for one in known.of('n4').measured], [one.at for one in known.of('n3').measured]) == ([later], [3])
     rename('m3=x3')
     assert known.of('m3').measured == history.read('made', None).of('x3').measured and 'm3' not in history.read('made', None).nodes
+
+
+@pytest.mark.parametrize('pair, new', [('n[3,1]=m[1,2]', {'n3': 'm1', 'n1': 'm2'}), ('n1,n3=n3,n1', {'n1': 'n3', 'n3': 'n1'}),
+                                       ('n[3,1-2]=r[1-2]n[09,10-11]', None), ('n[3,1-2],n4=r[2,1]n[10,09]', {
+                                           'n3': 'r2n10', 'n1': 'r2n09', 'n2': 'r1n10', 'n4': 'r1n09'})])
+def test_pairs_of_names_are_taken_as_they_are_written(pair, new):
+    of(*(measured(f'n{number}', number, f's{number}') for number in (1, 2, 3, 4)))
+    if new is None:
+        assert 'as many names on both sides' in str(CliRunner().invoke(app, ['nodes', 'rename', pair]).exception)
+    else:
+        assert rename(pair).splitlines() == [f'{old} is {name} now' for old, name in new.items()]
 
 
 def test_sessions_of_the_archive_follow_the_name_of_their_node(tmp_path):
@@ -299,7 +323,7 @@ def test_a_node_is_not_held_against_another_machine_that_had_its_name(tmp_path):
 
 @pytest.mark.parametrize('pairs, said', [
     (['n9=m9'], 'n9: no sweep or session of made has measured it'), (['n1'], 'as many names on both sides'), (['n[1-2]=m1'], 'as many names on both sides'),
-    (['n1=m1', 'n1=m2'], 'each once'), (['n1=m1', 'n2=m1'], 'each once'),
+    (['n1=m1', 'n1=m2'], 'each once'), (['n1=m1', 'n2=m1'], 'each once'), (['n1=n1'], 'a new one for each'), (['n[1-2]=m[1,1]'], 'each once'),
     (['n1=n2'], 'n1 and n2 were measured by one sweep: they are two nodes')])
 def test_a_rename_that_is_not_clear_is_refused(pairs, said):
     of(measured('n1', 1), measured('n2', 1))
@@ -713,6 +737,9 @@ class Crowded:
         return {name: dataclasses.replace(NODES['n1'], name=name) for name in ('n1', 'n2', 'n3')}
 
     def reservation(self, name):
+        if self.queue and name == 'gone':
+            self.queue[7] = dataclasses.replace(self.queue[7], state='RESV_DEL_HOLD')
+            return None
         return dataclasses.replace(MAINT, end=time.time() + (30 if self.queue else 90) * 60)
 
     def others_waiting(self, nodes):
@@ -724,17 +751,18 @@ class Crowded:
     def submit(self, name):
         if self.queue:
             raise driver.GaveUp('again')
-        self.queue[7] = SimpleNamespace(name=name, state='PENDING', is_over=False, reason='Priority')
+        self.queue[7] = slurm.Job(7, name, 'PENDING', 'Priority')
         return 7
 
     def cancel(self, numbers, pending=False):
         self.cancelled.append((numbers, pending))
-        self.queue[7] = SimpleNamespace(name=self.queue[7].name, state='CANCELLED', is_over=True, reason='')
+        self.queue[7] = dataclasses.replace(self.queue[7], state='CANCELLED')
 
 
 @pytest.mark.parametrize('limits, told, ended', [
     ({'scavenge': True}, ['jobs of others that wait for nodes: 1; nothing is submitted; given back: n1', 'no other job waits: the sweep goes on'], 'again'),
-    ({'reservation': 'maint'}, ['n1: not submitted: reservation maint ends at'], None)])
+    ({'reservation': 'maint'}, ['n1: not submitted: reservation maint ends at'], None),
+    ({'reservation': 'gone'}, ['n1: not submitted: reservation gone is gone'], None)])
 def test_a_job_that_has_not_started_is_given_back_and_its_node_waits_again(tmp_path, limits, told, ended):
     work, found = kept(tmp_path, limits)[0], Crowded()
     work.begin()
@@ -789,6 +817,18 @@ def test_a_job_is_counted_by_its_own_limit_and_at_its_own_time(tmp_path):
     (folder / job.ENDED).unlink()
     resumed.over(work.nodes['n1'], state.SKIPPED, 'no hours are left')
     assert work.nodes['n1'].spent == {'7': pytest.approx(3000)}
+
+
+def test_a_job_that_was_preempted_says_nothing_of_its_node(tmp_path, journal):
+    class Preempting(OnPaper):
+        def jobs(self, prefix):
+            return {7: slurm.Job(7, '', 'PREEMPTED', 'None')} if self.queue else {}
+
+    work = state.create(tmp_path / 's', {'id': 's', 'nodes': {'n1': ''}, 'partition': 'made:cpu', 'command': [], 'access': [], 'pace': {}, 'checks': 1}, '')
+    work.begin()
+    driver.Driver(work, Preempting(), driver.Pace(1, 0, 0, 0, 0, 60), print).run()
+    findings.record(work)
+    assert work.nodes['n1'].missing == 'cancelled: job PREEMPTED' and not journal.exists()
 
 
 @pytest.mark.parametrize('away, ends', [(3500, False), (3700, True)])

@@ -184,7 +184,8 @@ READ = {
     'deaths': (of_text(families()['openmpi'].deaths, None), 'mpirun noticed that process rank 1 with PID 0 on node n exited on signal 11.\n', None),
     'scheduler error': (of_text(submit_errors.in_a_line),
                         "command 'sbatch x' failed with exit code 1:\n--- stderr ---\nsbatch: error: x\n--- stderr ---\n", None),
-    'state of a job': (of_answer(job_state.how, types.SimpleNamespace(exception=None, is_cancelling=False, jobid='1')),
+    'state of a job': (of_answer(job_state.how, types.SimpleNamespace(
+        exception=None, is_cancelling=False, jobid='1', sched_access=[], options=[], cli_options=[])),
                        'JobState=FAILED ExitCode=1:0\n', None),
     'sinfo': (of_text(slurm.queues), data('detect/sinfo.txt'), None),
     **{f'{name}, {of}': (of_answer(detect.scheduled, name), text, None) for name, of, text in (

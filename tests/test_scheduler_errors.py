@@ -6,15 +6,22 @@ import signal
 from types import SimpleNamespace
 
 import pytest
+import reframe.utility.osext as osext
+from reframe.core.backends import getscheduler
 
 import rfm
-from plumbline import settings
+from plumbline import private, settings
+from plumbline.errors import PlumblineError
 from plumbline.scheduler import job_state, submit_errors
 from plumbline.store import archive_rows
+from plumbline.sweep.slurm import Slurm
 from virtual import cluster_in
 from waiting import until
 
 JOBS = rfm.GUARDS / 'jobs.py'
+
+#: Of a job that no option sends to another cluster.
+HERE = {'sched_access': [], 'options': [], 'cli_options': []}
 
 PARTITIONS = '''\
 EnforcePartLimits=ANY
@@ -168,7 +175,7 @@ def test_a_controller_that_is_down(silent, tmp_path, monkeypatch):
     assert done.code == 1 and 'Traceback' not in done.out
     assert re.fullmatch('run: sbatch: Unable to contact slurm controller .* - Slurm does not answer: see `scontrol ping`.*',
                         reasons(done.report)['Quick'])
-    code, why = job_state.how(SimpleNamespace(jobid='7', is_cancelling=False, exception=None))
+    code, why = job_state.how(SimpleNamespace(jobid='7', is_cancelling=False, exception=None, **HERE))
     assert code == 1 and re.match(r'Slurm does not answer \(scontrol show job failed: .*\): job 7 may still run - once', why)
 
 
@@ -192,11 +199,46 @@ def test_sbatch_not_in_path_and_a_partition_that_the_site_file_does_not_have(tmp
 def test_a_job_whose_exit_code_the_scheduler_does_not_keep_has_not_failed(tmp_path):
     '''Torque, or PBS without a history: once the job is over qstat does not know it.'''
     here = tmp_path / 'bin'
-    rfm.script(here / 'qsub', 'bash "$5" > "$2" 2> "$4"; echo 7.made')
+    rfm.script(here / 'qsub', 'grep -qx "#PBS -r n" "$5" && bash "$5" > "$2" 2> "$4"; echo 7.made')       # it is not run again elsewhere
     rfm.script(here / 'qstat', 'exit 153')
     done = workplace(tmp_path / 'place', f"{here}:{os.environ['PATH']}").reframe('-r', '-n', 'Quick|Ending.*fails', checks=JOBS, CANNED_SCHEDULER='torque')
     assert done.cases()['Quick']['result'] == 'pass', done.out
     assert reasons(done.report) == {'Ending %way=fails': 'sanity: sanity error: the job ended with exit code 1: all is lost'}
+
+
+def test_a_job_of_pbs_whose_output_never_comes_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(osext, 'run_command', lambda command: SimpleNamespace(returncode=153, stdout=''))
+    job = getscheduler('torque').make_job(None, name='job', workdir=str(tmp_path))
+    job._jobid = '7'
+
+    def is_over():
+        getscheduler('torque').poll(SimpleNamespace(log=print, _query_exit_code=lambda job: None), job, None)
+        return job.completed
+    assert not is_over()
+    monkeypatch.setattr(private, '_DELIVERED', -1)
+    assert is_over() and job.exitcode is None
+
+
+def test_a_job_that_was_preempted_is_not_waited_for(tmp_path):
+    '''With accounting; ReFrame takes it for one that Slurm will run again.'''
+    slurm = {'sbatch': 'echo Submitted batch job 7', 'sacct': 'echo "7|PREEMPTED|0:0|Unknown|made1"', 'squeue': 'exit 0',
+             'scontrol': 'case "$2" in hostname) echo made1 ;; *) echo JobState=PREEMPTED ExitCode=0:0 ;; esac'}
+    for name, said in slurm.items():
+        rfm.script(tmp_path / 'bin' / name, said)
+    place = workplace(tmp_path / 'place', f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    done = place.reframe('-r', '-n', 'Quick', checks=JOBS, CANNED_SCHEDULER='slurm')
+    assert reasons(done.report) == {'Quick': 'sanity: sanity error: the job ended as PREEMPTED: another job took its nodes'}
+
+
+@pytest.mark.parametrize('where', [{'sched_access': ['-M far']}, {'options': ['--clusters=far,near']}, {'cli_options': ['-Mfar']}])
+def test_our_own_cluster_is_not_asked_of_a_job_on_another_one(where, monkeypatch):
+    monkeypatch.setattr(job_state, 'ask', lambda command: pytest.fail('asked'))
+    job = SimpleNamespace(jobid='7', is_cancelling=False, exception=None, state='CANCELLED', **HERE | where)
+    code, why = job_state.how(job)
+    assert code == 1 and why.startswith('ReFrame knows the job as CANCELLED; the other cluster')
+    access = [text for texts in where.values() for text in texts]
+    with pytest.raises(PlumblineError, match='a sweep asks its own cluster alone'):
+        Slurm(access)
 
 
 @pytest.mark.parametrize('scheduler, counts', [('squeue', False), ('flux', False), ('torque', False), ('pbs', False), ('lsf', False),

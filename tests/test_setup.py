@@ -24,6 +24,10 @@ import rfm
 EVERYTHING = ('gcc', 'cmake', 'make', 'gfortran', 'likwid-pin', 'objdump', 'mpicc.openmpi', 'mpicc.mpich', 'smpirun',
               'dmidecode')
 
+#: What those of EVERYTHING do that are asked.
+SCRIPTS = {'cmake': 'echo cmake version 3.25.1', 'mpicc.openmpi': 'echo "#define OMPI_MAJOR_VERSION 4"',
+           'mpicc.mpich': '''echo '#define MPICH_VERSION "4.0.2"' '''}
+
 
 class Clone:
     '''A copy of what the set-up reads, with a PATH of its own.'''
@@ -47,7 +51,7 @@ class Clone:
         '''Put everything into PATH but what is lacking.'''
         for name in EVERYTHING:
             if name not in lacking:
-                self.tool(name, 'echo cmake version 3.25.1' if name == 'cmake' else 'exit 0')
+                self.tool(name, SCRIPTS.get(name, 'exit 0'))
 
         for name, header in (('openblas', 'openblas-serial/openblas_config.h'), ('fftw', 'fftw3.h')):
             if name not in lacking:
@@ -180,6 +184,9 @@ def test_family(bare, tmp_path, name, text, family):
      ['LLVM (optional): ', "clang cannot build an OpenMP program: probe.c:1:10: fatal error: 'omp.h'"]),
     ([], {'gcc': 'echo "probe.c:2:10: fatal error: stdio.h: No such file" >&2; exit 1'}, [], 1,
      ['cannot build an OpenMP program: probe.c:2:10: fatal error: stdio.h']),
+    ([], {'mpicc.openmpi': 'echo "fatal error: mpi.h: No such file" >&2; exit 1', 'mpicc': SCRIPTS['mpicc.mpich']}, [], 0,
+     ['Open MPI (optional): no mpi.h of Open MPI for ', '/mpicc.openmpi or ', 'libopenmpi-dev', 'found  MPICH ']),
+    (['mpicc.mpich'], {'mpicc': f'{SCRIPTS["mpicc.mpich"]}; echo "#define I_MPI_VERSION 2021"'}, [], 0, ['MPICH (optional)']),
     ([], {'cmake': 'echo cmake version 3.18.4'}, [], 1, ['cmake is 3.18, older than 3.20', 'install cmake'])])
 def test_what_cannot_be_used_is_missing_and_optional_things_are_optional(clone, lacking, tools, options, code, told):
     clone.machine(*lacking)
@@ -208,11 +215,12 @@ def test_newer_python_in_path_is_found(bare, clone, monkeypatch):
 
 def test_second_call_says_one_line(clone):
     clone.machine('gfortran')
+    clone.tool('mpicc.mpich', 'exit 1')
     clone.complete()
     done = clone.bootstrap()
     assert (done.returncode, done.stderr) == (0, '')
     assert len(done.stdout.splitlines()) == 1
-    assert 'complete, Python 3.11.2' in done.stdout and 'gfortran' in done.stdout
+    assert 'complete, Python 3.11.2' in done.stdout and 'not found, optional: gfortran, MPICH (' in done.stdout
 
 
 def test_second_call_notices_that_a_compiler_went_away(clone):

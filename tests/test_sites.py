@@ -101,6 +101,40 @@ def test_measurements_have_their_node_to_themselves(triad, site):
     assert [re.search(r'--time=(\S+)', of(found, 'triad_memory', 'gnu'))[1] for found in runs] == ['0:10:0', '1:0:0', '0:25:0']
 
 
+def test_a_job_may_take_as_long_as_its_working_set_does(site):
+    '''Of five processes; four caches of 256 MiB ask for 4 GiB.'''
+    names = 'strided_copy', 'triad_memory', 'redundancy'
+
+    def limits(**variables):
+        found = dry_run(site(**variables), '--system=four:rome', '-p', '^gnu$', '--mode=acceptance', name=f"^({'|'.join(names)})(?!.*=all)",
+                        checks=CHECKS)
+        return [re.search(r'--time=(\S+)', of(found, name, 'gnu'))[1] for name in names]
+    assert limits() == ['0:14:35', '0:10:0', '0:10:0']
+    assert limits(CANNED_L3=2**28) == ['3:53:20', '0:40:0', '0:10:0']
+    assert limits(CANNED_L3=2**29) == ['4:0:0', '1:20:0', '0:10:0']
+    assert limits(CANNED_L3=2**28, CANNED_TIME='1h') == ['1:0:0'] * 3
+
+
+def test_where_memory_cannot_be_measured_tests_are_skipped_and_curves_end_in_cache(site):
+    '''1 GiB of L3, and 4 GiB of memory.'''
+    place = site(CANNED_L3=2**28, CANNED_MEMORY=4)
+    done = place.reframe('--dry-run', '-n', '^(triad_curve|motion_memory|transpose_memory).*threads=all|^app_scaling.*triad_weak.*over=node$',
+                         '--system=four:rome', checks=CHECKS)
+    assert done.code == 0, done.out
+    found = {name.split(' ')[0]: (case['result'], {(one['metric'], one['reason'][-43:]) for one in case['plumbline']['skipped']})
+             for name, case in done.cases().items()}
+    why = 'hold 1 GiB; ask for 16 GiB of memory at least'[-43:]
+    assert found == {'triad_curve': ('pass', {('all in memory', why)})} | dict.fromkeys(
+        ('motion_memory', 'transpose_memory', 'app_scaling'), ('skip', {('all', why)}))
+    assert f' --sweep 10:{2**29 // 32}:30 ' in of(scripts(place), 'triad_curve', 'gnu')
+
+
+@pytest.mark.parametrize('name', ['node_speed%threads=one', 'triad_openmp', 'transpose_sizes%threads=one'])
+def test_caches_without_sizes_are_said(site, name):
+    done = site(CANNED_L3=0).reframe('--dry-run', '-n', f'^{name}$', '--system=four:rome', '-p', '^gnu$', checks=CHECKS)
+    assert done.code and 'Reason: reframe error: the kernel does not tell the sizes of the caches' in done.out, done.out
+
+
 def test_what_reframe_has_can_be_set(site):
     '''Also what we would choose ourselves.'''
     given = ['exclusive_access=no', 'env_vars=OMP_DYNAMIC:false', 'prerun_cmds=hostname', 'num_tasks_per_core=1', 'max_pending_time=3d',
@@ -156,6 +190,27 @@ def test_modes_wait_for_each_test_only_where_tests_would_meet(monkeypatch, sched
 def test_reframe_takes_the_mode_of_the_system(site):
     done = site().reframe('--mode=daily', '--show-config=modes/@daily/options', checks=TRIAD)
     assert done.code == 0 and '--exec-policy=serial' not in done.out, done.out
+
+
+ONE_OF_A_CHAIN = '''
+from plumbline import settings
+environments = [{{'name': name, 'features': [name], 'cc': 'of-{name}'}} for name in {environments}]
+site_configuration = settings.site([{{'name': '{name}', 'hostnames': ['.*'], 'partitions': [{{
+    'name': 'p', 'scheduler': 'pbs', 'launcher': 'local', 'environs': {environments}}}]}}], environments, modes=[{{'name': 'ours', 'options': ['-t {name}']}}])
+'''
+
+
+def test_modes_and_environments_of_a_chain_are_each_files_own(tmp_path):
+    '''By the modes of a machine without an MPI no check of MPI would run on the other one.'''
+    files = []
+    for name, environments in ('a', ['gnu', 'gnu-openmpi']), ('b', ['gnu']):
+        files.append(tmp_path / f'{name}.py')
+        files[-1].write_text(ONE_OF_A_CHAIN.format(name=name, environments=environments))
+    for chain in files, files[::-1]:
+        place = rfm.Workplace(tmp_path / chain[0].stem, config=chain[0])
+        found = [json.loads(place.reframe('-C', chain[1], '--system=a', f'--show-config={what}', checks=TRIAD).out)
+                 for what in ('modes/@daily/options', 'modes/@ours/options', 'environments/@gnu/cc')]
+        assert r"-p '^(gnu|gnu\-openmpi)$'" in found[0] and found[1:] == [['-t a'], 'of-a']
 
 
 # --- who starts the processes ------------------------------------------------------------------------------------------

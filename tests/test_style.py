@@ -151,7 +151,7 @@ def test_no_module_has_a_name_of_the_standard_library():
 def test_no_private_attribute_of_reframe_is_named_but_in_one_module():
     paths = [*PACKAGE.rglob('*.py'), *(rfm.REPOSITORY / 'checks').rglob('*.py'), *(rfm.REPOSITORY / 'config').rglob('*.py')]
     assert {one for path in paths for one in private_of_others(path)} == {
-        'private.py: job._nodelist', 'private.py: job._exitcode', 'private.py: test._job'}
+        'private.py: job._nodelist', 'private.py: job._exitcode', 'private.py: test._job', 'private.py: job._state', 'private.py: job._completed'}
 
 
 @pytest.mark.parametrize('scheduler', ['local', 'squeue', 'slurm', 'pbs', 'torque'])

@@ -58,6 +58,20 @@ def test_every_compiler_with_every_mpi_that_can_use_it():
         assert set(entry['features']) == {'mpi', mpi}
 
 
+@pytest.mark.parametrize('there, found', [
+    ({'mpicc.openmpi': 'OMPI_MAJOR_VERSION', 'mpicc': 'OMPI_MAJOR_VERSION'}, {'openmpi': 'mpicc.openmpi'}),
+    ({'mpicc.openmpi': 'no mpi.h', 'mpicc': 'no mpi.h'}, {}),                                                       # openmpi-bin alone
+    ({'mpicc.openmpi': 'OMPI_MAJOR_VERSION', 'mpicc': 'MPICH_VERSION'}, {'openmpi': 'mpicc.openmpi', 'mpich': 'mpicc'}),  # a module's
+    ({'mpicc': 'MPICH_VERSION'}, {'mpich': 'mpicc'})])
+def test_an_mpi_is_there_where_a_wrapper_finds_its_header(tmp_path, monkeypatch, there, found):
+    for name, defined in there.items():
+        rfm.script(tmp_path / name, f'echo "#define {defined} 4"')
+        tmp_path.joinpath(name.replace('mpicc', 'mpirun')).touch(mode=0o755)
+    monkeypatch.setenv('PATH', str(tmp_path))
+    entries = mpi_environments.found([{'name': 'gnu', 'cc': 'gcc', 'ftn': ''}])
+    assert {mpi: os.path.basename(entry['cc']) for entry in entries for mpi in entry['features'][1:] if mpi != 'impi'} == found
+
+
 def test_the_wrappers_use_the_compiler_that_the_environment_names():
     llvm = toolchains.toolchains()['llvm'].found()
     entries = mpi_environments.found([llvm]) if llvm else []

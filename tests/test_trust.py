@@ -389,7 +389,7 @@ def test_a_job_has_the_variables_that_it_needs_and_no_secrets(sweep, monkeypatch
     monkeypatch.setenv('RFM_HTTPJSON_URL', 'https://host/?token=secret')
     monkeypatch.setenv('PLUMBLINE_REFERENCES', '/references')
     text = node.script('s', sweep, 'made:cpu', ['reframe'])
-    assert 'secret' not in text and 'export PLUMBLINE_REFERENCES=/references\n' in text
+    assert 'secret' not in text and 'export PLUMBLINE_REFERENCES=/references\n' in text and ' RFM_HTTPJSON_URL' in text
     assert stat.S_IMODE((sweep / 'job.sh').stat().st_mode) == 0o700
     monkeypatch.setenv('LD_PRELOAD_LATER', '/home/u/x.so')
     command = slurm.Slurm(['--partition=p']).submission('s-n1', 'n1', 5, 'out', 'job.sh')

@@ -10,7 +10,7 @@ site_configuration = settings.site(
         'name': 'example-pbs', 'descr': 'an example', 'hostnames': [r'pbs-login\d+'], 'modules_system': 'envmod',
         'partitions': [{
             'name': 'compute', 'scheduler': 'pbs', 'launcher': 'mpiexec', 'time_limit': '1h', 'max_jobs': 8,
-            'access': ['-q workq', '-l place=excl'],
+            'access': ['-q workq', '-l place=scatter:exclhost'],
             'environs': ['gnu', 'gnu-openmpi'],
             'extras': {'machine': str(settings.ROOT / 'config/machines/example-epyc-72f3.yaml'), 'cpus': 8}}]}],
     environments=[

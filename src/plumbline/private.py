@@ -3,13 +3,16 @@ module names one, and that ReFrame still gives back what is set here.'''
 
 import functools
 import math
+import socket
 import sys
+import time
 import warnings
 from types import SimpleNamespace
 
 from reframe import VERSION
-from reframe.core import fields, logging, pipeline, variables
+from reframe.core import config, fields, logging, pipeline, settings, variables
 from reframe.core.exceptions import ReframeError
+from reframe.core.schedulers import pbs, slurm
 from reframe.core.warnings import ReframeDeprecationWarning
 
 #: The versions of ReFrame that all of this is tested with.  Later ones are not locked out: what one has no more is told in one line.
@@ -111,6 +114,40 @@ def set_exit_code(job, code):
     job._exitcode = code
 
 
+#: What PBS delivers of a job is there so many seconds after its end.
+_DELIVERED = 300
+
+
+def _without_output(poll):
+    '''ReFrame waits for ever for what a job of PBS or Torque wrote, and that of a node that has failed never comes.'''
+    @functools.wraps(poll)
+    def polled(scheduler, *jobs):
+        poll(scheduler, *jobs)
+        for job in filter(None, jobs):
+            if job.state == 'COMPLETED' and not job.completed:
+                _demand(job, '_completed')
+                job._completed = time.monotonic() - vars(job).setdefault('plumbline_ended', time.monotonic()) > _DELIVERED
+    return polled
+
+
+_replace(pbs, 'PbsJobScheduler.poll', _without_output, 'a job whose node fails is waited for without an end')
+
+
+def _preempted(poll):
+    '''ReFrame 4.10 takes a job that was preempted for one that will run again, and waits for it; ours do not (``Job.forbid_requeue``).'''
+    @functools.wraps(poll)
+    def polled(scheduler, *jobs):
+        poll(scheduler, *jobs)
+        for job in filter(None, jobs):
+            if job.state == 'PREEMPTED' and '--no-requeue' in job.options:
+                _demand(job, '_state')
+                job._state = 'CANCELLED'
+    return polled
+
+
+_replace(slurm, 'SlurmJobScheduler.poll', _preempted, 'a job that is preempted is waited for without an end')
+
+
 def _without_samples(process):
     '''A log has a record for each metric, and ReFrame puts all attributes of the test into each: our result with all its samples.  It becomes
     what it says of the record's metric; of the others the record says nothing.'''
@@ -131,3 +168,21 @@ def _without_samples(process):
 
 
 _replace(logging, 'LoggerAdapter.process', _without_samples, 'its logs hold all samples')
+
+
+def _refusing_other_hosts(select):
+    '''Where no system matches the host ReFrame falls back on a generic one of its own, on which nothing runs, and passes.'''
+    @functools.wraps(select)
+    def selected(its, name=None, *arguments, **options):
+        own = {system['name'] for system in settings.site_configuration['systems']}
+        systems = [system['name'] for system in its['systems'] if system['name'] not in own]
+        methods = ', '.join(its.get('autodetect_methods'))
+        select(its, name, *arguments, **options)
+        looks = any(word.startswith('--detect-host-topology') for word in sys.argv)
+        if not name and systems and its.subconfig_system in own and not looks:
+            sys.exit(f'plumbline: no system of this configuration matches the host {socket.gethostname()}, by autodetect_methods {methods} (it has '
+                     f"{', '.join(systems)}): give --system, or fix the system's hostnames")
+    return selected
+
+
+_replace(config, '_SiteConfig.select_subconfig', _refusing_other_hosts, 'a host that no system matches passes, with no test')

@@ -197,35 +197,11 @@ def _on_this_node(place, systems):
     return [{**system, **folders, 'partitions': [partition]}]
 
 
-#: The systems of each site file that ReFrame has read; it may be told a chain of several.
-_READ: list[list[dict]] = []
-
-
 def on_command_line(*names):
     '''The values of an option of ReFrame's in the command line: a list.'''
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument(*names, action='append', default=[], dest='given')
     return parser.parse_known_args()[0].given
-
-
-def _files():
-    '''How many files the configuration is made of.'''
-    given = on_command_line('-C', '--config-file', '--config-files') or [os.environ.get('RFM_CONFIG_FILES', '')]
-    return sum(len([path for path in text.split(':') if path]) for text in given)
-
-
-def _refuse_other_hosts(systems):
-    '''ReFrame falls back on a generic system of its own, on which nothing runs, and passes.'''
-    _READ.append(systems)
-    if len(_READ) < _files():
-        return      # a later one may match
-    systems = [system for of_file in _READ for system in of_file]
-    named = 'RFM_SYSTEM' in os.environ or any(re.match('--(system|detect-host-topology)(=|$)', word) for word in sys.argv)
-    hosts = {socket.gethostname(), socket.getfqdn()}
-    patterns = [pattern for system in systems for pattern in system['hostnames']]
-    if not named and not any(re.match(pattern, host) for pattern in patterns for host in hosts):
-        sys.exit(f"plumbline: no system of this configuration matches the host {min(hosts, key=len)} (it has "
-                 f"{', '.join(system['name'] for system in systems)}): give --system, or fix the system's hostnames")
 
 
 def _refuse_durations():
@@ -240,38 +216,44 @@ def _refuse_durations():
             sys.exit(f'plumbline: -S {given}: no time: write seconds, or such as 1h30m')
 
 
-def representative(systems, environments):
-    '''Names of environments that have, between them, every feature there is: in each partition, an environment counts
-    that has a feature which none listed before it has.  With gcc before clang, that is gcc, and gcc with each MPI.
+def representative(system, environments):
+    '''Names of environments that have, between them, every feature there is on a system: in each partition, an environment counts
+    that has a feature which none listed before it has.  With gcc before clang, that is gcc, and gcc with each MPI.  So does one that
+    only another file of a chain may know.
     '''
-    features = {environment['name']: set(environment.get('features', ())) for environment in environments}
     named: dict[str, None] = {}
-    for partition in (partition for system in systems for partition in system['partitions']):
+    for partition in system['partitions']:
+        # As ReFrame looks: the last one of the narrowest scope.
+        scopes = '*', system['name'], f"{system['name']}:{partition['name']}"
+        features = {environment['name']: set(environment.get('features', ())) for scope in scopes for environment in environments
+                    if scope in environment.get('target_systems', ['*'])}
         seen: set[str] = set()
         for name in partition['environs']:
-            if features.get(name, set()) - seen:
+            if name not in features or features[name] - seen:
                 named[name] = None
             seen |= features.get(name, set())
     return list(named)
 
 
-def _modes(systems, environments):
-    ''':data:`MODES` as ReFrame takes them.'''
+def _keeps_apart(system):
+    '''Whether no two jobs of its tests share a node.'''
+    measured = [part for part in system['partitions'] if part['scheduler'] != 'local' or TO_BE_MEASURED in part.get('features', ())]
+    return bool(measured) and all(part['scheduler'] in _KEEPS_APART and part.get('extras', {}).get('exclusive', True) for part in measured)
+
+
+def _modes(system, environments):
+    ''':data:`MODES` of a system, as ReFrame takes them.'''
     # ReFrame adds environments that the command line names to those of a mode, or to all where the mode names none: who names
     # some wants these, so the mode names them too.
     named = on_command_line('-p', '--prgenv')
-    one_of_each = [f"^({'|'.join(map(re.escape, representative(systems, environments)))})$"]
+    one_of_each = [f"^({'|'.join(map(re.escape, representative(system, environments)))})$"]
     modes = {**MODES, **{former: MODES[name] for former, name in _FORMER_NAMES.items()}}
-    measured = {system['name']: [part for part in system['partitions']
-                                 if part['scheduler'] != 'local' or TO_BE_MEASURED in part.get('features', ())] for system in systems}
-    apart = [name for name, parts in measured.items() if parts and all(
-        part['scheduler'] in _KEEPS_APART and part.get('extras', {}).get('exclusive', True) for part in parts)]
+    further = [*MEASURE, *([] if _keeps_apart(system) else ONE_BY_ONE)]
 
-    def of(mode, *further):
+    def of(mode):
         patterns = named or ([] if mode.every_environment else one_of_each)
-        return [*mode.options, *(f'-p {shlex.quote(pattern)}' for pattern in patterns), *MEASURE, *further]
-    return [*({'name': name, 'options': of(mode, *ONE_BY_ONE)} for name, mode in modes.items()),
-            *({'name': name, 'options': of(mode), 'target_systems': apart} for name, mode in modes.items() if apart)]
+        return [*mode.options, *(f'-p {shlex.quote(pattern)}' for pattern in patterns), *further]
+    return [{'name': name, 'options': of(mode), 'target_systems': [system['name']]} for name, mode in modes.items()]
 
 
 def site(systems, environments, logging=(), modes=(), general=(), **further):
@@ -280,12 +262,12 @@ def site(systems, environments, logging=(), modes=(), general=(), **further):
     :arg systems: as in ReFrame's configuration.  Stage, output and logs go below ``reports/reframe`` unless a system says otherwise.  Partitions
         without a scheduler run one job at a time: ReFrame would run eight at once, and they would measure each other.  Slurm's jobs are cancelled
         where they would wait in vain.  The topology of the others comes from :data:`TOPOLOGIES`, unless it is given.
-    :arg environments: as in ReFrame's configuration.
+    :arg environments: as in ReFrame's configuration.  They are those of these systems alone, as are modes, unless ``target_systems`` says otherwise:
+        of two files in a chain each may have a ``gnu``.
     :arg logging, modes, general: lists as in ReFrame's configuration.  Of the first logging for all systems the handlers are added to ours and all
         else goes before ours, as do the values of ``general``; a mode of one of our names takes its place.
     :arg further: other sections (``storage``, ``autodetect_methods``, ...), as they are.
     '''
-    _refuse_other_hosts(systems)
     _refuse_durations()
     with in_one_line():
         trust.refuse_environment()
@@ -306,9 +288,12 @@ def site(systems, environments, logging=(), modes=(), general=(), **further):
     blind = {system['name'] for system in systems if any(part.get('scheduler') not in TELL_EXIT_CODE for part in system['partitions'])}
     general = [{**GENERAL, **_LOOK_LOCAL, **of_all}, *({**GENERAL, **_LOOK_BATCH, **(_NO_EXIT_CODE if name in blind else {}), **of_all,
                                                         'target_systems': [name]} for name in batch), *own]
+    scope = {'target_systems': [system['name'] for system in systems]} if systems else {}
+    environments, modes = ([{**scope, **entry} for entry in entries] for entries in (environments, modes))
     named = {mode['name'] for mode in modes}
+    ours = [mode for system in systems for mode in _modes(system, environments) if mode['name'] not in named]
     return {'systems': systems, 'environments': environments, 'general': general, 'logging': _logging(logging),
-            'modes': [*(mode for mode in _modes(systems, environments) if mode['name'] not in named), *modes], **further}
+            'modes': [*ours, *modes], **further}
 
 
 @functools.cache

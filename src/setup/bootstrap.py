@@ -76,6 +76,7 @@ class Tool(NamedTuple):
     wanted_for: str = 'health'      # the first of PURPOSES that wants it
     headers: list = []      # of a library, which has no command: of itself or its headers, below a folder of include_folders()
     services: list = []     # that come with its packages, and which must not run: tests start their own
+    defines: str = ''       # of an MPI, whose commands are compiler wrappers: what its mpi.h defines
 
     @property
     def required(self):
@@ -236,7 +237,20 @@ def include_folders():
     return [os.path.join(prefix, 'include') for prefix in prefixes + SYSTEM_PREFIXES if prefix]
 
 
+def find_mpi(tool):
+    '''An MPI counts if a wrapper finds its mpi.h: Debian has wrappers without it, and anybody's may be called mpicc.'''
+    found = [path for path in map(which, tool.commands) if path]
+    for path in found:
+        text = output_of([path, '-E', '-dM', '-include', 'mpi.h', '-x', 'c', os.devnull])[1]
+        defined = re.findall(r'^#define (\w+)', text, re.MULTILINE)
+        if tool.defines in defined and 'I_MPI_VERSION' not in defined:      # Intel MPI's defines MPICH's, too
+            return Finding(tool, '', path)
+    return Finding(tool, 'no mpi.h of {} for {}'.format(tool.name, ' or '.join(found)) if found else not_found(tool))
+
+
 def find_by_name(tool):
+    if tool.defines:
+        return find_mpi(tool)
     found = map(which, tool.commands)
     if tool.headers:
         found = (path for folder in include_folders() for name in tool.headers
@@ -256,7 +270,7 @@ def survey(purpose):
 
 
 def glance(purpose):
-    '''The tools that are not there by name: the same question, answered in a millisecond.'''
+    '''The tools that are not there by name: the same question, answered in a fraction of a second.'''
     # Python is what runs this.
     return [tool for tool in wanted(purpose) if tool != PYTHON and find_by_name(tool).problem]
 

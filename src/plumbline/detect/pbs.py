@@ -92,7 +92,7 @@ def _partition(name, queue, vnodes, nodes):
     own = sorted({key for vnode in vnodes for key in _resources(nodes[vnode]) if not _NO_KIND.match(key)})
     if own:
         lines.append(remark(f"resources by which a job can choose its nodes: {', '.join(own)}"))
-    lines.append(Entry('access', [f'-q {queue}', '-l place=excl']))
+    lines.append(Entry('access', [f'-q {queue}', '-l place=scatter:exclhost']))
     return partition, cpus
 
 

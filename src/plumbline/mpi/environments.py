@@ -76,13 +76,14 @@ def _mpis():
     '''Family -> what the machine has of it.'''
     result = {}
     for family, wrapper, launcher in _BY_NAME:
-        if shutil.which(wrapper) and shutil.which(launcher):
+        # Debian has wrappers without what they compile with: openmpi-bin without libopenmpi-dev.
+        if shutil.which(wrapper) and shutil.which(launcher) and family_of_wrapper(wrapper) == family:
             result[family] = _wrapper(family, shutil.which(wrapper), shutil.which(launcher))
     for root in _intel_roots()[:1]:
         result['impi'] = _of_intel(root)
-    if not {'openmpi', 'mpich'} & set(result) and shutil.which('mpicc') and shutil.which('mpirun'):
+    if shutil.which('mpicc') and shutil.which('mpirun'):
         family = family_of_wrapper(shutil.which('mpicc'))
-        if family and family not in result:
+        if family and family not in result:     # a module's, beside the distribution's
             result[family] = _wrapper(family, shutil.which('mpicc'), shutil.which('mpirun'))
     return result
 

@@ -1,7 +1,8 @@
 '''What is known of each node, from the journal of events and from sessions of the archive that no sweep has run.'''
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import polars as pl
 
@@ -26,12 +27,15 @@ class Measurement:
     :attr verdict: the worst, or PASS if there is one; :attr rank: of :mod:`events`, or None.
     :attr sweep: its id; None of a session that no sweep has run.
     :attr lacks: what its peers had and it had not, in words.
+    :attr file: of a session that no sweep has run and that has references of several sessions for this node alone: its subsystems as a whole are
+        no rows (:meth:`Node.look_closer`); else None.
     '''
     at: float
     verdict: str
     rank: str | None
     sweep: str | None = None
     lacks: str = ''
+    file: Path | None = None
 
     @property
     def is_good(self):
@@ -79,6 +83,17 @@ class Node:
     def last_good(self):
         '''When it was last seen healthy; None: never.'''
         return next((one.at for one in reversed(self.measured) if one.is_good), None)
+
+    def look_closer(self, is_fail):
+        '''Make FAILs of the sessions that were one of a subsystem as a whole, as far back as says when the node was last seen good.
+
+        :arg is_fail: function of a session's file; it takes some hundredths of a second.
+        '''
+        for number, one in reversed([*enumerate(self.measured)]):
+            if one.file and not one.is_bad and is_fail(one.file):
+                self.measured[number] = one = replace(one, verdict=verdict.FAIL)
+            if one.is_good:
+                return
 
     @property
     def done(self):
@@ -213,16 +228,21 @@ def _of_archive(system, root, known, history):
     found, damaged = archive.of_readable([file for file in files if not archive.is_ahead(file.stem)],
                                          functools.partial(_of_files, names=history.names))
     history.skipped += damaged
-    return [(name, Measurement(started.timestamp(), worst(verdicts), None)) for _, name, started, verdicts in found.iter_rows()]
+    judged = {file.stem: file for file in files}
+    return [(name, Measurement(started.timestamp(), worst(verdicts), None, file=judged[session] if whole else None))
+            for session, name, started, verdicts, whole in found.iter_rows()]
 
 
 def _of_files(files, names):
-    '''For each session and node, when it began and which verdicts it had; that a test without a metric ended well proves nothing.'''
+    '''For each session and node, when it began, which verdicts it had, and whether its subsystems are judged, and of this node alone; that a test
+    without a metric ended well proves nothing.'''
     one_node = pl.col('hostname').is_not_null() & ~pl.col('hostname').str.contains(',', literal=True)
     proves = pl.col('metric').is_not_null() | (pl.col('verdict') == verdict.FAIL)
-    rows = archive.final_rows(archive.scan_files(files)).filter(pl.col('verdict').is_not_null() & proves & one_node)
+    rows = archive.final_rows(archive.scan_files(files)).filter(pl.col('verdict').is_not_null() & proves)
     grouped = names.renamed(rows).group_by('session', 'hostname')
-    return grouped.agg(pl.col('started').first(), pl.col('verdict').unique()).collect(engine='streaming')
+    judged = pl.col('expected').is_not_null().any()
+    found = grouped.agg(pl.col('started').first(), pl.col('verdict').unique(), judged=judged).collect(engine='streaming')
+    return found.with_columns(judged=pl.col('judged') & (pl.col('judged').sum().over('session') == 1)).filter(one_node)
 
 
 def worst(verdicts):

@@ -30,7 +30,8 @@ DESCRIBED = Path('build-described.json')
 
 #: Where compilers, linkers and CMake look for more than the system has, and what they do besides what they are told; a module sets them.
 _FOLDERS = ('CPATH', 'C_INCLUDE_PATH', 'LIBRARY_PATH', 'LD_LIBRARY_PATH', 'LD_RUN_PATH', 'COMPILER_PATH', 'GCC_EXEC_PREFIX', 'CMAKE_PREFIX_PATH',
-            'CMAKE_TOOLCHAIN_FILE', 'CMAKE_BUILD_TYPE', 'PKG_CONFIG_PATH', 'MKLROOT', 'BLAS_ROOT', 'CFLAGS', 'FFLAGS', 'LDFLAGS')
+            'CMAKE_LIBRARY_PATH', 'CMAKE_INCLUDE_PATH', 'CMAKE_TOOLCHAIN_FILE', 'CMAKE_BUILD_TYPE', 'PKG_CONFIG_PATH', 'MKLROOT', 'BLAS_ROOT',
+            'BLA_VENDOR', 'CFLAGS', 'FFLAGS', 'LDFLAGS')
 
 #: Names of builds, and of those that are being copied: what else lies in the folder is somebody's.
 _OURS = re.compile(r'[0-9a-f]{24}|\.new-.*')
@@ -61,7 +62,7 @@ def _sources(project):
     for folder in (source, *([] if Path(project).is_relative_to(source) else [Path(project)])):
         for path in sorted(folder.rglob('*')):
             part = path.relative_to(folder)
-            if path.is_file() and not part.parts[0].startswith(('plumbline', 'setup')):
+            if path.is_file() and not (folder == source and part.parts[0].startswith(('plumbline', 'setup'))):     # Python's
                 digest.update(f'{part}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n'.encode())
     return digest.hexdigest()
 
@@ -79,8 +80,10 @@ def _compiler(command):
 def _libraries():
     '''What the linker knows, and where else is looked: CMake takes optional libraries from there.'''
     ldconfig = shutil.which('ldconfig') or shutil.which('ldconfig', path='/usr/sbin:/sbin')
-    done = subprocess.run([ldconfig, '-p'], capture_output=True, timeout=60, stdin=subprocess.DEVNULL) if ldconfig else None
-    return [hashlib.sha256(done.stdout).hexdigest() if done else '', *(os.environ.get(name, '') for name in _FOLDERS)]
+    told = subprocess.run([ldconfig, '-p'], capture_output=True, timeout=60, stdin=subprocess.DEVNULL).stdout if ldconfig else b''
+    # Debian's alternatives lead the same name to another library.
+    behind = b'\n'.join(map(os.path.realpath, re.findall(b'=> (.*)', told)))
+    return [hashlib.sha256(told + behind).hexdigest(), *(os.environ.get(name, '') for name in _FOLDERS)]
 
 
 def description(request):

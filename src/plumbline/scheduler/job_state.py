@@ -14,8 +14,11 @@ from plumbline.system.commands import NoAnswer, ask
 #: Slurm is given so long to answer: its controller may just be restarted.  Seconds.
 PATIENCE = 60
 
-#: States of a job that is not over.
-NOT_OVER = {'COMPLETING', 'CONFIGURING', 'PENDING', 'REQUEUED', 'RESIZING', 'RUNNING', 'SIGNALING', 'STAGE_OUT', 'STOPPED', 'SUSPENDED'}
+#: States of a job that is over; each Slurm has further ones of those that are not.
+ENDED = {'BOOT_FAIL', 'CANCELLED', 'COMPLETED', 'DEADLINE', 'FAILED', 'NODE_FAIL', 'OUT_OF_MEMORY', 'PREEMPTED', 'TIMEOUT'}
+
+#: States of a job that has not started; the last ones are held.
+WAITING = {'PENDING', 'REQUEUED', 'REQUEUE_FED', 'REQUEUE_HOLD', 'RESV_DEL_HOLD', 'SPECIAL_EXIT'}
 
 #: Why a job is in a state, in words of what ``scontrol show job`` says.
 _BECAUSE = {
@@ -23,6 +26,7 @@ _BECAUSE = {
     'TIMEOUT': 'its time limit is {TimeLimit}',
     'NODE_FAIL': 'a node failed under it: {NodeList}',
     'OUT_OF_MEMORY': 'it took more memory than its allocation has',
+    'PREEMPTED': 'another job took its nodes',
     'COMPLETING': 'its processes do not end',
 }
 
@@ -47,6 +51,11 @@ def _shown(number):
         time.sleep(1)
 
 
+def _is_elsewhere(job):
+    '''Whether it was sent to another cluster, where our own may have a job of the same number.'''
+    return any(re.match('-M|--cluster', word) for text in (*job.sched_access, *job.options, *job.cli_options) for word in text.split())
+
+
 def how(job):
     '''How a job of ReFrame's schedulers ``slurm`` and ``squeue`` ended.
 
@@ -57,6 +66,8 @@ def how(job):
         return 1, str(job.exception)
     if job.is_cancelling:
         return 1, f'the job was cancelled: it had not started after {job.max_pending_time:.0f} s (max_pending_time)'
+    if _is_elsewhere(job):
+        return 1, f'ReFrame knows the job as {job.state}; the other cluster (-M, slurm_multi_cluster_mode) is not asked how it ended: see its output'
     try:
         shown = _shown(job.jobid)
     except NoAnswer as error:
@@ -64,7 +75,7 @@ def how(job):
     state = shown.get('JobState')
     if state is None:
         return None, None
-    if state in NOT_OVER - {'COMPLETING'}:
+    if state not in {*ENDED, 'COMPLETING'}:
         # It would disturb what is measured next.
         with contextlib.suppress(NoAnswer):
             ask(['scancel', job.jobid])

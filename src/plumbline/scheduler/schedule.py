@@ -143,20 +143,25 @@ def write(mode, config, folder, options=(), elsewhere=False):
     kept = {name: os.environ[name] for name in sorted(KEPT) if name in os.environ}
     if elsewhere and 'RFM_SYSTEM' not in kept:
         kept['RFM_SYSTEM'] = _system_of(config)
-    left = sorted(name for name in os.environ if name.startswith(_OURS) and name not in KEPT)
     commands = {name: shlex.quote(str(Path(sys.executable).with_name(name))) for name in ('reframe', 'plumbline')}
     quoted = {'home': HOME, 'checks': ROOT / 'checks', 'folder': folder, 'lock': folder / 'lock', 'config': config, 'logs': f'{mode}-*.log'}
     script = _SCRIPT.format(mode=mode, about=MODES[mode].about, minutes=MODES[mode].minutes, keep=KEEP_DAYS,
                             command=shlex.join(['plumbline', *sys.argv[1:]]).replace('\n', ' '),
                             exports='\n'.join(f'export {name}={shlex.quote(value)}' for name, value in kept.items()),
                             options=''.join(f' {shlex.quote(option)}' for option in options),
-                            left=' '.join(re.sub(r'\W', '?', name) for name in left) or 'none',
+                            left=not_kept(),
                             **commands, **{name: shlex.quote(str(value)) for name, value in quoted.items()})
     _keep_to_ourselves(folder)
     path = folder / f'{mode}.sh'
     if path.exists() and f' -C {shlex.quote(str(config))} ' not in path.read_text(errors='replace'):
         raise PlumblineError(f'{path}: is of another configuration than {config}; --folder names another folder, or remove it')
     return _put(path, script, 0o700)
+
+
+def not_kept():
+    '''The variables of ours and of ReFrame's that are set here and that no script holds, as text: a URL may hold a token.'''
+    left = sorted(name for name in os.environ if name.startswith(_OURS) and name not in KEPT)
+    return ' '.join(re.sub(r'\W', '?', name) for name in left) or 'none'
 
 
 def _system_of(config):

@@ -45,7 +45,7 @@ class Allowance:
         '''
         self._live = {job.name for job in jobs.values() if not job.is_over}
         queued, waiting = self._sweep.within(QUEUED), self._sweep.within(WAITING, SUBMITTING)
-        pending = [node for node in queued if node.job in jobs and jobs[node.job].state == 'PENDING']
+        pending = [node for node in queued if node.job in jobs and jobs[node.job].is_waiting]
         self.over = self._over(queued, waiting)
         if self._limits.reservation and self.over and self.over[0] != SKIPPED:
             return pending, False

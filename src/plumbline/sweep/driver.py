@@ -21,7 +21,7 @@ _SETTLE = 60
 _HEAD_START = 900
 
 #: Slurm's state of a job -> state of the node; all others: failed.
-_WORDS = {'TIMEOUT': 'timed out', 'DEADLINE': 'timed out', 'CANCELLED': 'cancelled'}
+_WORDS = {'TIMEOUT': 'timed out', 'DEADLINE': 'timed out', 'CANCELLED': 'cancelled', 'PREEMPTED': 'cancelled'}
 
 #: Why a job waits that will never start.
 _NEVER_STARTS = re.compile('Partition(Time|Node)Limit|MaxWall|BadConstraints|Invalid(Account|QOS)|NotAllowed')
@@ -179,7 +179,7 @@ class Driver:
             found = jobs.get(node.job)
             if found and not found.is_over:
                 self._odd_since.pop((node.name, 'no result'), None)
-                if found.state == 'PENDING':
+                if found.is_waiting:
                     pending.append((node, found))
                 elif found.state == 'COMPLETING' and self._finished(node):
                     self._collect(node, found.state)

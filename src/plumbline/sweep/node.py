@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from plumbline import atomic
+from plumbline.scheduler.schedule import not_kept
 from plumbline.settings import KEPT
 
 #: Files in the folder of a node: the run report, the job's output, the number of the job that runs there, ReFrame's
@@ -43,6 +44,7 @@ fi
 for name in $(compgen -v SLURM_); do
     [ "$name" = SLURM_CONF ] || unset "$name"
 done
+# Set where the sweep was begun, and not kept: {left}
 {variables}
 export PLUMBLINE_ON_NODE={partition} PLUMBLINE_REPORTS="$PWD/reports" PLUMBLINE_BUILDS=${{PLUMBLINE_BUILDS:-{folder}/builds}}
 if [ "$2" = {pilot} ]; then
@@ -74,7 +76,7 @@ def script(sweep, folder, partition, command):
     variables = [f'export {name}={shlex.quote(value)}' for name, value in sorted(os.environ.items()) if name in KEPT and name not in _OWN]
     return _SCRIPT.format(sweep=sweep, folder=shlex.quote(str(folder)), partition=shlex.quote(partition),
                           reframe=shlex.join(command), python=shlex.quote(sys.executable),
-                          variables='\n'.join(variables), pilot=PILOT, built=BUILT, cpus=CPUS, ended=ENDED, report=REPORT)
+                          variables='\n'.join(variables), left=not_kept(), pilot=PILOT, built=BUILT, cpus=CPUS, ended=ENDED, report=REPORT)
 
 
 def last_words(folder):
