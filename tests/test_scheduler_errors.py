@@ -199,7 +199,7 @@ def test_sbatch_not_in_path_and_a_partition_that_the_site_file_does_not_have(tmp
 def test_a_job_whose_exit_code_the_scheduler_does_not_keep_has_not_failed(tmp_path):
     '''Torque, or PBS without a history: once the job is over qstat does not know it.'''
     here = tmp_path / 'bin'
-    rfm.script(here / 'qsub', 'grep -qx "#PBS -r n" "$5" && bash "$5" > "$2" 2> "$4"; echo 7.made')       # it is not run again elsewhere
+    rfm.script(here / 'qsub', 'grep -qx "#PBS -r n" "$5" || exit; bash "$5" > "$2" 2> "$4"; echo 7.made')       # it is not run again elsewhere
     rfm.script(here / 'qstat', 'exit 153')
     done = workplace(tmp_path / 'place', f"{here}:{os.environ['PATH']}").reframe('-r', '-n', 'Quick|Ending.*fails', checks=JOBS, CANNED_SCHEDULER='torque')
     assert done.cases()['Quick']['result'] == 'pass', done.out
