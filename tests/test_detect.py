@@ -59,11 +59,9 @@ def understood(text, tmp_path):
     file = tmp_path / 'site.py'
     file.write_text(text)
     name = re.search("'name': '(.*?)'", text)[1]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv('RFM_SYSTEM', name)
-        config = load_config(str(file))
-        config.validate()
-        config.select_subconfig(name, ignore_resolve_errors=True)
+    config = load_config(str(file))
+    config.validate()
+    config.select_subconfig(name, ignore_resolve_errors=True)
     system = next(one for one in config['systems'] if one['name'] == name)
     return system, *({one['name']: one for one in some} for some in (system['partitions'], config['environments']))
 
@@ -467,7 +465,6 @@ def test_a_topology_that_is_given_counts_more(tmp_path, monkeypatch):
     from plumbline import settings
     from plumbline.detect.node import found
     monkeypatch.setattr(settings, 'TOPOLOGIES', tmp_path)
-    monkeypatch.setenv('RFM_SYSTEM', 's')
     topology_file.write(topology_file.path(tmp_path, 's', 'p'), found())
 
     def partition(**given):

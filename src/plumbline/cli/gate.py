@@ -1,6 +1,5 @@
 '''``plumbline expectations``: what a node must have, recorded and checked.  ``plumbline gate``: the file that checks it on nodes.'''
 
-import sys
 import time
 from pathlib import Path
 from typing import Annotated, cast
@@ -80,20 +79,17 @@ def check(
     '''Check this node; exit 0: as expected, 1: warn, 2: drain, 3: unknown (another kind of node, nothing could be read, the file is wrong).'''
     from plumbline.gate import files
     from plumbline.gate.packed import main
+    code = UNKNOWN
     try:
         content = files.load(file)
         if not seconds >= main.least([content]):
             raise PlumblineError(f'--seconds {seconds:g}: give {main.least([content]):g} or more: a second more than mounts may take to answer')
-    except PlumblineError as error:
-        print(f'plumbline: {error}', file=sys.stderr)
-        raise typer.Exit(UNKNOWN) from None
-    begun = time.monotonic()
-    outcome = main.look([content], seconds, path=path)
-    code = outcome.code
-    try:
+        begun = time.monotonic()
+        outcome = main.look([content], seconds, path=path)
+        code = outcome.code
         print('\n'.join(main.lines(outcome, time.monotonic() - begun)), flush=True)
-    except OSError as error:
-        error.exit_code = code or UNKNOWN       # type: ignore[attr-defined]
+    except (PlumblineError, OSError) as error:
+        error.exit_code = code or UNKNOWN       # type: ignore[union-attr]
         raise
     raise typer.Exit(code)
 

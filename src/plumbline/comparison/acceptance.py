@@ -78,8 +78,7 @@ class Acceptance:
     @property
     def unjudged(self):
         '''The questions that some session has no answer to.'''
-        return [question for question in registry.QUESTIONS
-                if any(question not in {one.question for one in session.answers if one.verdict != verdict.NO_REFERENCE} for session in self.sessions)]
+        return [question for question in registry.QUESTIONS if any(question in _without_answer(session.answers) for session in self.sessions)]
 
     @property
     def verdict(self):
@@ -144,15 +143,20 @@ def _status(statuses, rulings):
     return next((status for status in (1, 2, 3) if status in found), 0)
 
 
+def _without_answer(answers):
+    '''The questions, sorted, that none of some answers is for.'''
+    return sorted({*registry.QUESTIONS} - {one.question for one in answers if one.verdict != verdict.NO_REFERENCE})
+
+
 def _unanswered(frame):
     '''(NO REFERENCE, node, why) of each of several nodes of a session that some question is not answered for: another one's answer is none of its.'''
     of_row = pl.col('hostname').str.split(',')
     hosts = sorted({host for several in frame['hostname'].drop_nulls().unique() for host in several.split(',')})
     for host in hosts if len(hosts) > 1 else ():
         said = Session(frame.filter(of_row.list.contains(host)))
-        without = {*registry.QUESTIONS} - {one.question for one in said.answers if one.verdict != verdict.NO_REFERENCE}
+        without = _without_answer(said.answers)
         if without and any(line.question in registry.QUESTIONS for line in said.verdicts):      # builds and simulations ask nothing of their node
-            yield verdict.NO_REFERENCE, host, f"not judged: {', '.join(sorted(without))}"
+            yield verdict.NO_REFERENCE, host, f"not judged: {', '.join(without)}"
 
 
 def _session(path, said, losses, status):

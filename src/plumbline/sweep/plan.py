@@ -67,15 +67,10 @@ def partition(configurations, name):
     '''
     from reframe.core.config import load_config
     from reframe.core.exceptions import ReframeError
-    before = dict(os.environ)
-    os.environ['RFM_SYSTEM'] = name     # this host need not be one of the system's: configurations ask (settings.site)
     try:
         systems = load_config(*map(str, configurations))['systems']
     except (ReframeError, OSError) as error:
         raise PlumblineError(f"{', '.join(map(str, configurations))}: {' '.join(str(error).split())}") from None
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
     found = {f"{system['name']}:{part['name']}": part for system in systems for part in system['partitions'] if system['name'] != 'generic'}
     if name not in found:
         raise PlumblineError(f"no partition {name} in the configuration (it has {', '.join(found) or 'none'})")
