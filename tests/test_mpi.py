@@ -212,6 +212,18 @@ def test_a_program_whose_mpi_does_not_end_has_its_own_exit_code(mpi_programs, tm
     assert 'MPI_Finalize has not returned' in done.stderr and done.returncode == code
 
 
+@pytest.mark.parametrize('program, options', [
+    ('pairs', '--size 8'), ('patterns', '--size 8 --variants pair'), ('rma', '--size 8 --variants get_busy --compute 20'), ('cg', '--class S')])
+def test_a_clock_of_the_day_that_is_set_back_spoils_no_time(mpi_programs, tmp_path, program, options):
+    '''MPI_Wtime of MPICH goes by it.'''
+    mpi, library = any_mpi(), tmp_path / 'back.so'
+    (tmp_path / 'back.c').write_text('double MPI_Wtime(void) { static double now = 1e9; return now -= 1; }')
+    output_of('cc', '-shared', '-fPIC', tmp_path / 'back.c', '-o', library)
+    for record in mpi_programs(mpi).measured(2, program, *options.split(), *QUICK, LD_PRELOAD=library).measurements:
+        times = [record['pairs']['shortest']] if program == 'pairs' else record['pattern']['rounds'][0] if program == 'patterns' else record['communication']
+        assert min(record['seconds']) > 0 and 0 < min(times) <= max(times) <= max(record['seconds'])
+
+
 # --- the check --------------------------------------------------------------------------------------------------------
 
 CHECK = rfm.REPOSITORY / 'checks/mpi/pingpong.py'

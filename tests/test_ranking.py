@@ -279,15 +279,20 @@ def scored(values, sweep='', **more):
     return pl.DataFrame([row | {'node': node, 'value': float(value)} for node, value in values.items()])
 
 
-@pytest.mark.slow
-def test_a_node_is_held_against_itself():
-    '''Nodes differ by 3 % for good, and none is odd among them when n3 has lost 6 % of L2.'''
+def held_against_itself():
+    '''A fleet whose nodes differ by 3 % for good; what the ranking is told of earlier sweeps; a sweep in which n3 has lost 6 % of L2.'''
     fleet = simulation.Fleet(np.random.default_rng(3), 4, simulation.Noise(0.004, 0.03))
     kept = [ranking.rank(fleet.sweep()) for _ in range(6)]
     earlier = pl.concat([one.scatter() for one in kept])
     before = pl.concat([one.scores.select(ranking.SCORES.names()).with_columns(sweep=pl.lit(str(number))) for number, one in enumerate(kept)])
     assert ranking.rank(fleet.sweep(), earlier, before).suspects().is_empty()
-    slow = fleet.sweep(0.06, node=2, part=2)
+    return fleet, earlier, before, fleet.sweep(0.06, node=2, part=2)
+
+
+@pytest.mark.slow
+def test_a_node_is_held_against_itself():
+    '''None is odd among its peers.'''
+    fleet, earlier, before, slow = held_against_itself()
     found = ranking.rank(slow, earlier, before)
     assert found.outliers().is_empty() and found.suspects().select('node', 'check', 'since').rows() == [('n3', 'L2, rates and times', True)]
     assert found.suspects()['off'].item() == pytest.approx(-0.06, abs=0.02)
@@ -299,7 +304,8 @@ def test_a_node_is_held_against_itself():
     for again, confirmed in ((fleet.sweep(0.06, node=2, part=2), True), (fleet.sweep(), False), (slow.clear(), None)):
         rows = confirm.confirm(found.suspects(), found, again)
         assert rows['confirmed'].to_list() == [confirmed]
-        assert outliers.Findings('made', {}, slow, found, rows, {}, []).named == (['n3'] if confirmed else [])
+        told = outliers.Findings('made', {}, slow, found, rows, {}, [])
+        assert [which for which, nodes in ((True, told.named), (False, told.cleared), (None, told.unconfirmed)) for _ in nodes] == [confirmed]
 
 
 def test_what_a_score_scatters_by_around_its_own_median_by_hand():
@@ -330,7 +336,7 @@ def test_a_node_without_a_test_of_its_peers_is_named_unless_it_has_it_when_measu
     elsewhere = pl.concat([table(numbered(1, 1, 1, 1)), table(numbered(5, 5, 5), 'flops.hpl.64', check='hpl', environ='gnu-openmpi')])
     assert whole(elsewhere) == whole(elsewhere, table({'n4': 1})) == {'n4': ['hpl']}        # all that there is of an environment
     assert whole(lame, table({'n4': 1})) == {'n4': ['latency %pages=huge']}
-    rows = sample.frame(sample.case('latency', detail={'skipped': [{'metric': 'all', 'reason': 'huge pages were asked for, and not given: see x'}]},
+    rows = sample.frame(sample.case('latency', detail={'skipped': [{'metric': 'all', 'reason': 'huge pages were asked for, and not given: see x', 'symptom': 'no_huge_pages'}]},
                                     result='skip'))
     assert lacking.whole(rows, 'latency %pages=huge')[0] == 'huge pages were asked for, and not given: see x'
     found = causes.diagnosed(rows, ranking.rank(lame).outliers(), ['latency %pages=huge'])
@@ -367,21 +373,6 @@ def test_sweeps_keep_how_nodes_scatter(tmp_path):
     (tmp_path / 'a' / scatter.FILE).write_text('damaged')
     with pytest.raises(PlumblineError, match=r'a/scatter.parquet: not what a sweep kept of its nodes; delete it'):
         scatter.before(tmp_path / 'c')
-
-
-def test_scores_that_mix_rates_and_ratios_are_read_and_said_to_be_older(tmp_path, monkeypatch):
-    '''As earlier versions kept them; what they say of a subsystem is of neither.'''
-    scores = ranking.rank(drawn(np.random.default_rng(1), 3, 0.01)).scores
-    old = pl.concat([scored(numbered(1, 1, 1.2), str(number), check='L2') for number in range(5)])
-    assert ranking.newly(scores, old).is_empty() and not ranking.newly(scores, old.with_columns(check=pl.lit('L2, rates and times'))).is_empty()
-    assert ranking.of_both(pl.concat([old, scored(numbered(1, 1, 1), '9')])) == ['0', '1', '2', '3', '4'] and ranking.of_both(None) == []
-    for name, check in (('a', 'L2'), ('b', 'L2, shares and ratios')):
-        (tmp_path / name).mkdir()
-        scored(numbered(1, 1, 1), check=check).select(ranking.SCORES.names()).write_parquet(tmp_path / name / scatter.SCORES)
-    assert ranking.of_both(scatter.scores_before(tmp_path / 'c')) == ['a']
-    monkeypatch.setattr(outliers, 'look', lambda *_: dataclasses.replace(findings(company(numbered(*[0] * 4))), of_both=['a', 'b']))
-    done = CliRunner().invoke(app, ['rank', str(tmp_path)])
-    assert done.exit_code == 0 and re.search(r'^not used: the scores of sweeps that an older version ranked, .*: a, b$', done.stdout, re.M), done.output
 
 
 def test_what_a_node_is_an_outlier_by_as_a_whole_has_its_cause():
@@ -611,6 +602,20 @@ def test_programs_tell_what_time_they_lost(programs):
     assert any(note.startswith('other processes took') for note in contention.notes([lost], None))
 
 
+@pytest.mark.skipif(len(CPUS) < 4, reason='fewer than four CPUs')
+def test_programs_tell_what_time_threads_lost_that_have_ended(programs):
+    '''GCC's runtime ends those that a region of fewer threads does not need: a neighbour beside the last of four is seen all the same.'''
+    with subprocess.Popen(['taskset', '-c', str(CPUS[3]), sys.executable, '-c', 'print(flush=True)\nwhile True: pass'], stdout=subprocess.PIPE) as neighbour:
+        try:
+            neighbour.stdout.readline()
+            done = programs.run('triad', '--variants', 'plain,openmp', '--size', 100000, '--samples', 10, '--threads', '1,2,4', on=CPUS[:4],
+                                OMP_PROC_BIND='true', OMP_PLACES=','.join(f'{{{cpu}}}' for cpu in CPUS[:4]))
+        finally:
+            neighbour.kill()
+    lost, = records.parse(done.text).contention
+    assert lost['waited_most'] > 0.1 * lost['elapsed']
+
+
 # --- the page ----------------------------------------------------------------------------------------------------
 
 def findings(frame, **more):
@@ -639,6 +644,9 @@ def test_a_node_of_a_kind_of_its_own_is_not_passed_over(tmp_path, monkeypatch):
     monkeypatch.setattr(outliers, 'look', lambda *_: found)
     done = CliRunner().invoke(app, ['rank', str(tmp_path)])
     assert done.exit_code == 3 and 'not judged, since fewer than 3 nodes are peers in it: n4: core, rates and times\n' in done.stdout, done.output
+    page = (tmp_path / 'index.html').read_text()
+    assert '<li>not judged, since fewer than 3 nodes are peers in it: n4: core, rates and times</li>' in page and '<p class="alarm">sweep made: ' in page
+    assert 'None, as far as nodes could be judged.' in page
     assert text.headline(found).endswith('3 ranked by 1 metrics: no outliers; 1 could not be ranked')
     assert 'cannot rank n4 (p, gnu): 1 of the kind less memory, 3 are needed' in list(text.remarks(found))
 
@@ -681,9 +689,11 @@ def test_nodes_that_are_meant_to_have_less_are_no_alarm(others):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('gib, less', [(724, True), (566, False)])      # of 24 modules one; what is bought with a quarter less
-def test_few_nodes_that_lack_a_module_are_no_kind_of_their_own_and_those_of_a_larger_share_are(gib, less):
-    whole = swept(**{f'n{number}': ('EPYC', 192, 755) for number in range(1, 13)})
+@pytest.mark.parametrize('gib, less, more', [
+    (724, True, None), (566, False, None),      # of 24 modules one; what is bought with a quarter less
+    (724, True, ('EPYC', 192, 377)), (724, True, ('EPYC 2', 192, 755))])        # beside more nodes with less memory, of another model
+def test_few_nodes_that_lack_a_module_are_no_kind_of_their_own_and_those_of_a_larger_share_are(gib, less, more):
+    whole = swept(**{f'n{number}': ('EPYC', 192, 755) for number in range(1, 13)}, **{f'o{number}': more for number in range(20) if more})
     for lost, told in ((3, less), (6, False)):
         other = swept(**{f'm{number}': ('EPYC', 192, gib) for number in range(lost)})
         assert set(findings(table(dict.fromkeys([*whole, *other], 100)), **whole, **other).having_less) == (set(other) if told else set())
@@ -759,14 +769,15 @@ def test_equal_nodes_are_in_true(cluster, tmp_path):
 
 
 def test_a_node_is_named_once_it_was_slow_twice(cluster, tmp_path):
-    place = Sweeps(tmp_path, cluster, 'n2=recovers,n4=slow')
+    place = Sweeps(tmp_path, cluster, 'n1=relapses,n2=recovers,n4=slow')
     done = place.sweep('--racks', r'n([0-9])')
     assert done.code == 1, done.out
     assert done.line('outliers: ') == 'outliers: n4'
     assert done.line('at first') == 'outliers at first, not when measured again: n2'
+    assert done.line('not measured again').startswith('not measured again: n1: failed: job FAILED: ReFrame: Killed')
     assert re.search(r'^ n4 +Swept +bandwidth.plain +60.0 MB/s +\d+ MB/s .* yes: 60.0 MB/s', done.out, re.M)
     known = place.plumbline('nodes').out
-    assert re.search(r'^ ?n4 .* outlier +never +1 of 1 ', known, re.M) and 'in doubt: n4: outlier' in known, known
+    assert re.search(r'^ ?n4 .* outlier +never +1 of 1 ', known, re.M) and all(f'in doubt: {doubt}\n' in known for doubt in ('n1: its job failed', 'n4: outlier')), known
     name = place.folder_of_sweep.name
     again = place.plumbline('rank', name)
     assert (again.code, again.line('outliers: ')) == (1, 'outliers: n4')

@@ -13,7 +13,7 @@ from mpi_native import mpirun, needs_mpi, refused, variables
 from native import QUICK, SOURCE, needs, output_of
 
 TESTS = SOURCE.parent / 'tests'
-SP, APPS = SOURCE / 'mpi/sp', SOURCE / 'mpi/apps'
+SP, APPS, CLOCK = SOURCE / 'mpi/sp', SOURCE / 'mpi/apps', SOURCE / 'harness/clock.c'
 FILES = ['grid', 'create', 'sp', 'lines', 'messages', 'problem', 'proof']
 MPI = 'openmpi'
 
@@ -21,7 +21,7 @@ MPI = 'openmpi'
 def compiled(folder, *options, sources=SP):
     '''The program of native_sp.c.'''
     needs_mpi(MPI)
-    output_of('mpicc.openmpi', '-std=gnu17', '-g', *options, '-I', sources, '-I', APPS, TESTS / 'native_sp.c', APPS / 'app.c',
+    output_of('mpicc.openmpi', '-std=gnu17', '-g', *options, '-I', sources, '-I', APPS, TESTS / 'native_sp.c', APPS / 'app.c', CLOCK,
               *(sources / f'{name}.c' for name in FILES), '-lm', '-o', folder / 'sp', env=variables(MPI))
     return folder / 'sp'
 
@@ -293,7 +293,7 @@ def objects(tmp_path_factory):
     '''The parts of native_sp.c's program.'''
     needs_mpi(MPI)
     folder = tmp_path_factory.mktemp('objects')
-    output_of('mpicc.openmpi', '-std=gnu17', '-O1', '-c', '-I', SP, '-I', APPS, TESTS / 'native_sp.c', APPS / 'app.c',
+    output_of('mpicc.openmpi', '-std=gnu17', '-O1', '-c', '-I', SP, '-I', APPS, TESTS / 'native_sp.c', APPS / 'app.c', CLOCK,
               *(SP / f'{name}.c' for name in FILES), env=variables(MPI), cwd=folder)
     return folder
 
@@ -302,7 +302,7 @@ def built_with(objects, folder, file, right, wrong):
     text = (SP / f'{file}.c').read_text()
     assert text.count(right) == 1, right
     (folder / 'other.c').write_text(text.replace(right, wrong))
-    parts = [objects / f'{name}.o' for name in ['native_sp', 'app', *FILES] if name != file]
+    parts = [objects / f'{name}.o' for name in ['native_sp', 'app', 'clock', *FILES] if name != file]
     output_of('mpicc.openmpi', '-std=gnu17', '-O1', '-I', SP, '-I', APPS, folder / 'other.c', *parts, '-lm', '-o',
               folder / 'sp', env=variables(MPI))
     return folder / 'sp'

@@ -1,6 +1,8 @@
-/* What the system took of the program's time: read when it begins and when it ends, never in between. */
+/* What the system took of the program's time: read when it begins and when it ends; in between of regions alone, outside of what is timed. */
+#define _GNU_SOURCE
 #include <dirent.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,12 +70,59 @@ static double waited(double *most)
     return found ? sum : NAN;
 }
 
+/* In regions the runtime may end the threads that a smaller one does not need, and what the system knows of them ends, too: it is added up for
+ * each thread's number, after each sample. */
+enum { MOST_NUMBERS = 4096 };
+static struct { pid_t id; double last, sum; } numbered[MOST_NUMBERS];
+
+static void note_waiting(int thread, void *unknown)
+{
+    char line[128];
+    double nanoseconds;
+    if (thread >= MOST_NUMBERS)
+        return;
+    if (!pl_read_line("/proc/thread-self/schedstat", line, sizeof line) || sscanf(line, "%*f %lf", &nanoseconds) != 1) {
+        *(atomic_bool *)unknown = true;
+        return;
+    }
+    const pid_t id = gettid();
+    const double so_far = nanoseconds / 1e9;
+    numbered[thread].sum += so_far - (numbered[thread].id == id ? numbered[thread].last : 0);
+    numbered[thread].id = id;
+    numbered[thread].last = so_far;
+}
+
+bool pl_note_waiting(int threads)
+{
+    atomic_bool unknown = false;
+    if (pl_in_regions())
+        pl_team(threads, note_waiting, &unknown);
+    return !unknown;
+}
+
+static double waited_in_regions(int threads, double *most)
+{
+    static double first[MOST_NUMBERS];
+    static bool begun;
+    const bool known = pl_note_waiting(threads);
+    double sum = 0;
+    *most = 0;
+    for (int thread = 0; thread < threads && thread < MOST_NUMBERS; thread++) {
+        first[thread] = begun ? first[thread] : numbered[thread].sum;
+        sum += numbered[thread].sum;
+        *most = fmax(*most, numbered[thread].sum - first[thread]);
+    }
+    begun = true;
+    *most = known ? *most : NAN;
+    return known ? sum : NAN;
+}
+
 pl_contention pl_contention_so_far(const pl_options *o)
 {
     const pl_cpus allowed = pl_allowed_cpus();
     const int *const cpus = o->cpus.count ? o->cpus.value : allowed.cpu;
     pl_contention found = {.elapsed = pl_now(), .throttled = pl_throttled(""), .stolen = stolen(cpus, o->cpus.count ? o->cpus.count : allowed.count)};
-    found.waited = waited(&found.waited_most);
+    found.waited = pl_in_regions() ? waited_in_regions(pl_most_threads(o), &found.waited_most) : waited(&found.waited_most);
     return found;
 }
 

@@ -79,6 +79,7 @@ int pl_with_team(int size, int (*program)(void *), void *argument);
 /* The same for kernels that open parallel regions themselves: there is none around `program`, and each pl_team() is one. */
 int pl_with_regions(int size, int (*program)(void *), void *argument);
 void pl_set_region_threads(int threads);        /* of the regions that a kernel opens itself */
+bool pl_in_regions(void);                       /* no team lives on: each piece of work is a region */
 void pl_team(int threads, void (*work)(int thread, void *), void *argument);    /* within program */
 pl_cpus pl_openmp_places(void);         /* CPUs that OpenMP binds threads to; none if it does not */
 void pl_where_threads_run(int threads, int *cpus);
@@ -164,6 +165,7 @@ void pl_markers_close(void);
 /* contention.c: the time that the system took from this process between the two calls. */
 typedef struct { double elapsed, throttled, waited, waited_most, stolen; } pl_contention;  /* seconds; all threads together, and of one */
 pl_contention pl_contention_so_far(const pl_options *);
+bool pl_note_waiting(int threads);      /* in regions, after a sample: what these threads have waited; false where that is not known */
 void pl_write_contention(const pl_contention *before, const pl_options *);
 
 /* record.c, machine.c */

@@ -94,8 +94,14 @@ static double time_passes(const pl_case *c, long passes, bool every_pass)
 enum { TRIALS = 5 };
 static const double slices = 0.05;
 
-/* Of a narrowed case shorter samples do: nothing of it is as noisy as memory. */
-static double block_of(const pl_measurement *m, const pl_options *o) { return m->c.narrowed > 1 ? o->min_time / 4 : o->min_time; }
+/* A sample may be shorter than its block by this factor. */
+enum { LONG_ENOUGH = 4 };
+
+/* Of a narrowed case shorter samples do: nothing of it is as noisy as memory.  Of any the clock must tell those that lengthen() leaves. */
+static double block_of(const pl_measurement *m, const pl_options *o)
+{
+    return fmax(m->c.narrowed > 1 ? o->min_time / 4 : o->min_time, LONG_ENOUGH * PL_TICKS * pl_clock_resolution());
+}
 
 /* As many passes as the block needs, and the rate of the trials: the shortest of three counts (of two where a single
  * pass is longer than the block), so that a disturbed trial cannot leave a sample too short. */
@@ -251,6 +257,7 @@ static void sample(pl_measurement *m, int round, bool every_pass)
     pl_probe(m, PL_BEFORE, round);
     m->seconds[round] = time_passes(&m->c, m->passes, every_pass);
     pl_probe(m, PL_AFTER, round);
+    pl_note_waiting(m->c.threads);
     if (communication)
         m->communication[round] = pl_processes.reduce_sum(communication(&m->c)) / pl_processes.ranks;
     if (m->c.kernel->sampled)
@@ -274,7 +281,7 @@ enum { MOST_CORRECTIONS = 5 };
  * other share a CPU with somebody else's.  Whether there are more passes now. */
 static bool lengthen(pl_measurement *m, double seconds, double block)
 {
-    if (seconds > block / 4)
+    if (seconds > block / LONG_ENOUGH)
         return false;
     m->passes = (long)ceil((double)m->passes * block / seconds);
     return true;

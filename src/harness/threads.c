@@ -164,6 +164,8 @@ int pl_with_regions(int size, int (*program)(void *), void *argument)
     return program(argument);
 }
 
+bool pl_in_regions(void) { return team.regions; }
+
 void pl_set_region_threads(int threads) { omp_set_num_threads(threads); }
 
 /* Spinning, so that all start within a fraction of a microsecond; it yields where threads share a CPU. */
@@ -200,6 +202,7 @@ pl_cpus pl_openmp_places(void) { return (pl_cpus){0, NULL}; }
 const char *pl_threading(void) { return "serial"; }
 int pl_with_team(int size, int (*program)(void *), void *argument) { return program(argument); }
 int pl_with_regions(int size, int (*program)(void *), void *argument) { return pl_with_team(size, program, argument); }
+bool pl_in_regions(void) { return false; }
 void pl_set_region_threads(int threads) {}
 void pl_team(int threads, void (*work)(int, void *), void *argument) { work(0, argument); }
 void pl_barrier(void) {}

@@ -28,11 +28,11 @@ size_t pl_parse_size(const char *option, const char *text, double smallest, doub
 
 double pl_parse_seconds(const char *option, const char *text)
 {
-    const double least = 1000 * pl_clock_resolution(), most = 60;
+    const double least = PL_TICKS * pl_clock_resolution(), most = 60;
     char *end;
     const double value = strtod(text, &end);
     if (end == text || *end || !(value >= least && value <= most))
-        pl_fail("--%s %s: give seconds, from 1000 times the clock's resolution (%.2g s) to %g", option, text, least, most);
+        pl_fail("--%s %s: give seconds, from %d times the clock's resolution (%.2g s) to %g", option, text, PL_TICKS, least, most);
     return value;
 }
 

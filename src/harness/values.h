@@ -15,7 +15,8 @@ typedef struct { int count; int *value; } pl_numbers;
 /* Single values. */
 long pl_parse_number(const char *option, const char *text, long smallest, long largest);
 size_t pl_parse_size(const char *option, const char *text, double smallest, double largest);    /* may be written 1e6 or 16777216 */
-double pl_parse_seconds(const char *option, const char *text);      /* from 1000 times the clock's resolution to a minute */
+enum { PL_TICKS = 1000 };       /* of the clock's resolution that a sample lasts at least */
+double pl_parse_seconds(const char *option, const char *text);      /* from PL_TICKS to a minute */
 
 /* Words, as their positions in `known`, which ends with NULL: one of them, and a list. */
 int pl_parse_position(const char *option, const char *text, const char *const *known);

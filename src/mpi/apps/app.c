@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../harness/plumbline.h"
+
 #ifdef PLUMBLINE_SIMULATED
 #include <simgrid/actor.h>
 #include <smpi/smpi.h>
@@ -13,7 +15,7 @@
 
 enum { SUM_TAG = 32000 };
 
-double app_seconds(void) { return MPI_Wtime(); }
+double app_seconds(void) { return pl_now(); }
 
 void app_open(app *a, MPI_Comm world)
 {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exchanges.h"
+#include "plumbline.h"
 #include "tournament.h"
 
 enum { TAG = 1 };
@@ -19,7 +20,7 @@ static void look(pairs_ends *e, int partner, long message)
 static double one_way(pairs_ends *e, int partner, bool sends, long messages)
 {
     MPI_Sendrecv(NULL, 0, MPI_BYTE, partner, TAG, NULL, 0, MPI_BYTE, partner, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    const double begin = MPI_Wtime();
+    const double begin = pl_now();
     for (long message = 0; message < messages; message++)
         if (sends) {
             if (e->verifying)
@@ -32,7 +33,7 @@ static double one_way(pairs_ends *e, int partner, bool sends, long messages)
                 look(e, partner, message);
             MPI_Send(NULL, 0, MPI_BYTE, partner, TAG, MPI_COMM_WORLD);
         }
-    return MPI_Wtime() - begin;
+    return pl_now() - begin;
 }
 
 double pairs_round(pairs_ends *e, int round, long messages)

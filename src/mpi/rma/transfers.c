@@ -124,18 +124,18 @@ void rma_tell_target(const rma_ends *e)
 
 void rma_timed(const rma_ends *e, rma_transfer *transfer)
 {
-    const double began = MPI_Wtime();
+    const double began = pl_now();
     if (e->origin || transfer == rma_send)
         transfer(e);
     if (e->origin)
-        e->state->seconds += MPI_Wtime() - began;
+        e->state->seconds += pl_now() - began;
 }
 
 static void compute(const rma_ends *e)
 {
     uint64_t bits = 0;
-    const double end = MPI_Wtime() + e->computes;
-    while (*e->signal < e->state->busy_passes && MPI_Wtime() < end)
+    const double end = pl_now() + e->computes;
+    while (*e->signal < e->state->busy_passes && pl_now() < end)
         for (int i = 0; i < 1000; i++)
             bits = pl_random_bits(bits);
     __asm__ volatile("" : : "r"(bits));

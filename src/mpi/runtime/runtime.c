@@ -110,7 +110,7 @@ static void *share(size_t bytes)
     const bool first = pl_processes.rank == pl_processes.node;
     int file = -1;
     if (first) {
-        snprintf(own, sizeof own, "/plumbline-%ld-%.0f", (long)getpid(), 1e9 * MPI_Wtime());
+        snprintf(own, sizeof own, "/plumbline-%ld-%.0f", (long)getpid(), 1e9 * pl_now());
         file = shm_open(own, O_CREAT | O_EXCL | O_RDWR, 0600);
         if (file >= 0 && ftruncate(file, (off_t)bytes))
             bytes = 0;
