@@ -1,10 +1,8 @@
 '''``plumbline history``: a step that lasts is found, dated and named; what goes away, chance and neighbours that are alike are not.'''
 
 import itertools
-from types import SimpleNamespace
 
 import numpy as np
-import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -16,16 +14,12 @@ from plumbline.comparison import sides
 from plumbline.errors import PlumblineError
 from plumbline.model import changes, subsystems
 from plumbline.report import history_page
-from plumbline.store import archive, archive_rows
+from plumbline.store import archive
 
 #: What is known of the scatter of the series made here: nothing.
 NOTHING = (1e-6, 0.02)
 
-
-@pytest.fixture(autouse=True)
-def fitting(monkeypatch):
-    '''What is made up here fits its schema (test_archive.py): to look at each session takes longer than all else.'''
-    monkeypatch.setattr(archive_rows, 'schemas', SimpleNamespace(complaint=lambda *_: None))
+pytestmark = pytest.mark.usefixtures('fitting')
 
 
 # --- steps --------------------------------------------------------------------------------------------------------------
@@ -91,14 +85,34 @@ def test_what_the_last_session_no_longer_has_was_an_incident():
 
 @pytest.mark.slow
 @pytest.mark.parametrize('size', [30, 60, 120])
-@pytest.mark.parametrize('end, found', [([-0.3], 0), ([-0.5], 0), ([-0.15] * 2, 0), ([-0.3] * 2, 0), ([-0.3] * 3, 1), ([-0.06] * 5, 1)])
-def test_one_or_two_odd_sessions_are_no_loss_however_long_all_was_well_before(size, end, found):
+@pytest.mark.parametrize('end, found', [([-0.3], 0), ([-0.5], 0), ([-0.15] * 2, 0), ([-0.3] * 2, 0), ([-0.3] * 3, 1), ([-0.06] * 5, 1),
+                                        ([-0.3] * 3 + [-0.15], 1), ([-0.3] * 3 + [-0.15] * 2, 1), ([-0.3] * 6 + [-0.13], 1), ([-0.3] * 3 + [0], 0)])
+def test_one_or_two_odd_sessions_are_no_loss_and_three_are_until_all_is_as_before(size, end, found):
     chance, lost = np.random.default_rng(3), 0
     for _ in range(100):
         logs = chance.normal(0, 0.02, size) + np.concatenate([np.zeros(size - len(end)), end])
         step = changes.lasting(np.exp(logs), (3, 0.02), 10, np.ones(size))
         lost += step is not None and step.change < 0 and step.chance <= changes.RATE
     assert lost >= 90 if found else lost <= 8
+
+
+@pytest.mark.parametrize('node, day, losses, begin', [
+    (lambda number: number if number >= 40 else number % 2, int, {range(40, 43): 0.05}, None), (int, lambda number: 0, {range(30, 40): 0.05}, None),
+    (lambda number: number % 60, int, {range(50, 60): 0.05, range(110, 120): 0.05}, None), (int, int, {range(30, 40): 0.05}, 30),
+    (lambda number: number % 34, int, {range(30, 40): 0.05}, 30),
+    (lambda number: max(1, number - 38), int, {range(30, 40): 0.05, range(40, 43): 0.1}, 30),
+    (lambda number: max(1, number - 28), int, {range(30, 60): 0.05, range(60, 70): 0.1}, 60)],
+    ids=['three nodes of a rack', 'one sweep', 'a rack comes again', 'each night another node', 'few come again', 'a rack after a loss',
+         'a rack that loses more'])
+def test_other_nodes_are_no_loss_and_hide_none(node, day, losses, begin):
+    size = 1 + max(number for numbers in losses for number in numbers)
+    logs = np.random.default_rng(3).normal(0, 0.01, size)
+    for numbers, loss in losses.items():
+        logs[numbers] -= loss
+    places = np.array([(f'n{node(number)}', str(day(number))) for number in range(size)])
+    step = changes.lasting(np.exp(logs), (3, 0.01), 5, np.ones(size), places)
+    lost = step is not None and step.change < 0 and step.chance <= changes.RATE
+    assert (step.begin if lost else None) == begin
 
 
 def test_odd_sessions_at_the_beginning_hide_no_later_loss():
@@ -340,18 +354,20 @@ def turns(number):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('node, values, losses', [
-    (lambda number: 'n1' if number < 14 else 'n2', STEP, []), (turns, [1.0, 0.8] * 10, []),
-    (turns, [0.8, 1.0] * 10 + [0.8, 0.9] * 10, [('memory, one thread on n2', -0.1)]), (turns, STEP, [('memory, one thread', -0.1)]),
-    (lambda number: f'n{number % 8}', [0.9 if number % 8 == 2 and number >= 264 else 1.0 for number in range(320)],
-     [('memory, one thread on n2', -0.1)])],
-    ids=['another node', 'take turns', 'one of them loses', 'both lose', 'one of many after years'])
-def test_nodes_are_held_against_themselves(tmp_path, node, values, losses):
+@pytest.mark.parametrize('node, values, number, losses', [
+    (lambda number: 'n1' if number < 14 else 'n2', STEP, 2, []), (turns, [1.0, 0.8] * 10, 2, []),
+    (turns, [0.8, 1.0] * 10 + [0.8, 0.9] * 10, 2, [('memory, one thread on n2', -0.1)]), (turns, STEP, 1, [('memory, one thread', -0.1)]),
+    (lambda number: f'n{number % 8}', [0.9 if number % 8 == 2 and number >= 264 else 1.0 for number in range(320)], 2,
+     [('memory, one thread on n2', -0.1)]),
+    (lambda number: turns(number) if number < 30 else f'n{number}', [1.0] * 30 + [0.95] * 3, 1, []),
+    (lambda number: f'n{number}', STEP, 1, [('memory, one thread', -0.1)])],
+    ids=['another node', 'take turns', 'one of them loses', 'both lose', 'one of many after years', 'a rack', 'each night another node'])
+def test_nodes_are_held_against_themselves(tmp_path, node, values, number, losses):
     fill(tmp_path, values, node=node)
     found = history.read(tmp_path / 'archive')
     assert [(loss.course.name, pytest.approx(loss.step.change, abs=0.01)) for loss in history.lasting(found)] == losses
     courses = [one for one in history.courses(found)[0] if one.kind == subsystems.RATES]
-    assert sum(len(one.sessions) for one in courses) == len(values) and len(courses) == (1 if values is STEP and losses else 2)
+    assert sum(len(one.sessions) for one in courses) == len(values) and len(courses) == number
 
 
 @pytest.mark.slow
@@ -409,9 +425,11 @@ def test_no_lasting_loss(tmp_path, values):
 
 def test_of_metrics_that_were_named(tmp_path):
     fill(tmp_path, STEP)
-    done = run(tmp_path, 'bandwidth.v[01]$', '-n', 'Test0')
+    done = run(tmp_path, 'bandwidth.v[01]$', '-n', 'Test0', '--output', tmp_path / 'history.html')
     assert done.exit_code == 0 and done.output.count('at 2020-01-29') == 2
     assert 'Test1' not in done.output and 'of_limit' not in done.output
+    page = (tmp_path / 'history.html').read_text()     # it is of the same opinion: they are no subsystem
+    assert 'class="alarm"' not in page and 'has become worse' not in page and '<h2>Subsystems' not in page and page.count('at 2020-01-29') == 2
 
 
 def test_a_session_in_which_all_failed_has_a_report(tmp_path):
@@ -471,13 +489,6 @@ def test_a_session_of_one_partition_makes_no_stranger_of_another(tmp_path):
 def test_processors_of_one_name_are_told_apart_by_their_numbers(tmp_path, before, now, known):
     fill(tmp_path, [2.0, 1.0], machine=lambda number: MACHINE | (now if number else before))
     assert (len(history.read(tmp_path / 'archive').sessions) == 2) == known
-
-
-def test_the_processor_of_an_archive_that_has_no_column_for_it(tmp_path):
-    fill(tmp_path, [1.0])
-    path, = archive.sessions(tmp_path / 'archive')
-    pl.read_parquet(path, hive_partitioning=False).drop('processor').write_parquet(path)
-    assert archive.processor(path) == MACHINE['cpu_model']
 
 
 def test_a_damaged_session_is_named_and_the_others_are_told(tmp_path):

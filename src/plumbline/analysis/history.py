@@ -72,7 +72,7 @@ class Course:
     :attr kind: :data:`subsystems.RATES` or ``SHARES``.
     :attr metrics: their number.
     :attr sessions: names, in order of time; :attr values: shape (n,), 1 in the middle, a loss below; :attr shares: of each session how
-        much of the metrics it has, by weight.
+        much of the metrics it has, by weight; :attr nodes: of each session its node, names; '' of several, or where it is not known.
     :attr accepted: the sessions that the references of most of its metrics are from.
     '''
     subsystem: str
@@ -82,6 +82,7 @@ class Course:
     sessions: list
     values: np.ndarray
     shares: np.ndarray
+    nodes: np.ndarray
     accepted: frozenset = frozenset()
 
     @property
@@ -93,7 +94,7 @@ class Course:
         '''Its part of some sessions, shape (n,) of bool; at least one.'''
         values = self.values[chosen]
         return replace(self, name=f'{self.name} on {node}' if node else self.name, sessions=list(itertools.compress(self.sessions, chosen)),
-                       values=values / np.median(values), shares=self.shares[chosen])
+                       values=values / np.median(values), shares=self.shares[chosen], nodes=self.nodes[chosen])
 
 
 @dataclass(frozen=True)
@@ -199,9 +200,7 @@ def _accepted(files, frame):
 def _of_one_processor(files):
     '''(session, partition) of what ran on another processor than the partition did last, a frame, and how many sessions ran on which other.'''
     found = archive.scan_files(files).group_by('session', pl.col('partition').fill_null('')).agg(pl.col('processor').drop_nulls().first()).collect()
-    rows = found.sort('session').rows()
-    told, paths = {session for session, _, name in rows if name}, {path.stem: path for path in files}
-    ran_on = {(session, part): name if session in told else archive.processor(paths[session]) for session, part, name in rows}
+    ran_on = {(session, part): name for session, part, name in found.sort('session').iter_rows()}
     present = {part: name for (_, part), name in ran_on.items() if name}
     others = {place: name for place, name in ran_on.items() if not processor.same(name, present.get(place[1]))}
     counts = Counter(name for name, _ in {(name, session) for (session, _), name in others.items()})
@@ -283,7 +282,7 @@ def courses(history):
             alike[series.noise].append(changes.scatter(list(series.values.values())))
     priors = prediction.priors(alike)
     together = [(name, kind, keys) for (of_all, kind), of_group in groups.items() for name, keys in _together(of_all, of_group, history.metrics)]
-    found = [course for one in together for course in _of_nodes(changes.RATE / len(together), *_course(*one, history, priors))]
+    found = [course for one in together for course in _of_nodes(changes.RATE / len(together), _course(*one, history, priors))]
     prior = prediction.learnt(prediction.scattering(changes.scatter(one.values) for one in found), prediction.PRIORS[registry.RATIO])
     return found, prior
 
@@ -314,7 +313,7 @@ def _in_common(one, other):
 
 
 def _course(name, kind, keys, history, priors):
-    '''(:class:`Course` of some metrics, the node of each of its sessions, '' where these are several).'''
+    '''The :class:`Course` of some metrics.'''
     series = [history.metrics[key] for key in keys]
     deviations = [prediction.moderated(*changes.scatter(list(one.values.values())), priors[one.noise])[0] for one in series]
     weights = subsystems.weights(deviations)
@@ -322,20 +321,21 @@ def _course(name, kind, keys, history, priors):
     logs = np.array([[one.better * np.log(one.values.get(session, np.nan)) for session in sessions] for one in series])
     values, present, inside = joined(logs, weights)
     accepted = _accepted_of_most(keys, weights, np.isfinite(logs), sessions, history.accepted)
-    found = Course(series[0].subsystem, name, kind, len(series), sessions, np.exp(values), present / present.max(), accepted).part(inside)
-    met = [{its.nodes.get(session) for its in series if session in its.values} for session in found.sessions]
-    return found, np.array([(nodes.pop() if len(nodes) == 1 else '') or '' for nodes in met])
+    met = [{its.nodes.get(session) for its in series if session in its.values} for session in sessions]
+    nodes = np.array([(its.pop() if len(its) == 1 else '') or '' for its in met])
+    return Course(series[0].subsystem, name, kind, len(series), sessions, np.exp(values), present / present.max(), nodes, accepted).part(inside)
 
 
-def _of_nodes(rate, course, nodes):
+def _of_nodes(rate, course):
     '''The course of each node that certainly differs from the rest, the most certain first, and that of the rest; a list.
 
-    :arg rate: as of :func:`changes.nodes_apart`; :arg nodes: shape (n,), names; '' of several.'''
+    :arg rate: as of :func:`changes.nodes_apart`.
+    '''
     first = int(np.argmax([name in course.accepted for name in course.sessions]))
-    apart = changes.nodes_apart(course.values, course.shares, nodes, first, rate)
-    left = ~np.isin(nodes, apart)
-    its = {*nodes[left]}
-    return [*(course.part(nodes == node, node) for node in apart), course.part(left, its.pop() if apart and len(its) == 1 else '')]
+    apart = changes.nodes_apart(course.values, course.shares, course.nodes, first, rate)
+    left = ~np.isin(course.nodes, apart)
+    its = {*course.nodes[left]}
+    return [*(course.part(course.nodes == node, node) for node in apart), course.part(left, its.pop() if apart and len(its) == 1 else '')]
 
 
 def _accepted_of_most(keys, weights, there, sessions, accepted):
@@ -371,7 +371,8 @@ def lasting(history, of=None, known=None):
         accepted = [number for number, name in enumerate(course.sessions) if name in course.accepted] or [0]
         first, before = accepted[0], max(subsystems.LEAST_SESSIONS, accepted[-1] + 1 - accepted[0])
         since = course.part(np.arange(len(course.sessions)) >= first)
-        step = changes.lasting(since.values, (freedom, deviation), before, since.shares)
+        places = np.column_stack([since.nodes, [name.partition('T')[0] for name in since.sessions]])
+        step = changes.lasting(since.values, (freedom, deviation), before, since.shares, places)
         if step and of in (None, since.sessions[-1]):
             judged.append(Lasting(since, step))
     certain = subsystems.holm([one.step.chance for one in judged], changes.RATE)

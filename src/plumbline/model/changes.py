@@ -22,8 +22,8 @@ LASTING = 3
 #: Of all sessions so many at most are odd.
 MOST_ODD = 0.1
 
-#: What is so many times as probable by the level before as by the new one is back.
-_BACK = 20
+#: What is so many times as probable by the level before as by the new one, and so many times the scatter off from it at most, is back.
+_BACK, _MOST_OFF = 20, 3.0
 
 #: The correlation of neighbouring sessions, at most: beyond, what there is is a drift.
 MOST_MEMORY = 0.6
@@ -71,21 +71,25 @@ def step(values: ArrayLike, prior: Prior, before: int = LASTING, shares: ArrayLi
     return _step(logs, splits, prior, shares) if splits.size else None
 
 
-def lasting(values: np.ndarray, prior: Prior, before: int, shares: np.ndarray) -> Step | None:
+def lasting(values: np.ndarray, prior: Prior, before: int, shares: np.ndarray, places: np.ndarray | None = None) -> Step | None:
     '''As :func:`step`; where that is a certain gain, the loss that follows it: what was gained is the level that is lost then.
 
     The gain must have lasted :data:`subsystems.LEAST_SESSIONS` sessions.  A certain loss that the last session no longer has, or that fewer
     than :data:`LASTING` sessions have, was an incident, and its sessions count no more; nor do fewer than that at the beginning that stand apart,
-    nor :func:`_odd` ones between.
+    nor :func:`_odd` ones between, nor those of which nodes explain a step (:func:`_elsewhere`).
+
+    :arg places: shape (n, 2): the name of each session's node, '' of several or where it is not known, and its day.
     '''
+    places = np.full((values.size, 2), '') if places is None else places
     kept = np.flatnonzero(~_odd(np.log(values), prior))
-    found = _lasting(values[kept], prior, before, shares[kept])
+    found = _lasting(values[kept], prior, before, shares[kept], places[kept])
     return found and replace(found, begin=int(kept[found.begin]))
 
 
 def _odd(logs: np.ndarray, prior: Prior) -> np.ndarray:
     '''Which sessions, :data:`LASTING` in a row at most, are of a level that is not between those before and after it: by what they are off, all
-    others would seem to scatter.  None, where they are more than :data:`MOST_ODD` of all: so this machine is.'''
+    others would seem to scatter.  None, where they are more than :data:`MOST_ODD` of all: so this machine is.  Nor is a loss that but eases in
+    the last sessions, fewer than :data:`LASTING`.'''
     from ruptures import KernelCPD
     kept, most = np.arange(logs.size), int(MOST_ODD * logs.size)
     while kept.size > 2 * LASTING and logs.size - kept.size <= most:
@@ -95,25 +99,57 @@ def _odd(logs: np.ndarray, prior: Prior) -> np.ndarray:
         cuts = [0, *KernelCPD(kernel='linear', min_size=1).fit(its).predict(pen=3 * np.log(its.size) * deviation**2)]
         levels = [float(np.mean(its[begin:end])) for begin, end in itertools.pairwise(cuts)]
         odd = [np.arange(begin, end) for begin, end, before, level, after in zip(cuts[1:], cuts[2:], levels, levels[1:], levels[2:])
-               if end - begin <= LASTING and not min(before, after) <= level <= max(before, after)]
+               if end - begin <= LASTING and not min(before, after) <= level <= max(before, after)
+               and (level > after or its.size - end >= LASTING or _back(after, before, level, deviation**2))]
         if not odd:
             return ~np.isin(np.arange(logs.size), kept)
         kept = np.delete(kept, np.concatenate(odd))
     return np.zeros(logs.size, dtype=bool)
 
 
-def _lasting(values: np.ndarray, prior: Prior, before: int, shares: np.ndarray) -> Step | None:
+def _lasting(values: np.ndarray, prior: Prior, before: int, shares: np.ndarray, places: np.ndarray) -> Step | None:
     found, logs = step(values, prior, before, shares), np.log(values)
-    incident = _incident(logs, found, prior, shares[-1]) if found and found.change < 0 else None
-    if incident is not None:
-        kept = np.flatnonzero(~incident)
-        later = _lasting(values[kept], prior, before, shares[kept])
-        return later and replace(later, begin=int(kept[later.begin]))
-    if found and found.change > 0 and found.chance <= RATE:
-        later = _lasting(values[found.begin:], prior, subsystems.LEAST_SESSIONS, shares[found.begin:])
-        if later and later.change < 0:
-            return replace(later, begin=found.begin + later.begin)
-    return found
+    out = _incident(logs, found, prior, shares[-1]) if found and found.change < 0 else None
+    if found and found.chance <= RATE and out is None:
+        out = _elsewhere(logs, found, prior, shares, places)
+        if found.change > 0 or out is not None:
+            since = slice(found.begin, None)
+            later = _lasting(values[since], prior, subsystems.LEAST_SESSIONS, shares[since], places[since])
+            if later and later.change < 0 and (out is None or later.chance <= RATE):
+                return replace(later, begin=found.begin + later.begin)
+    if out is None:
+        return found
+    kept = np.flatnonzero(~out)
+    later = _lasting(values[kept], prior, before, shares[kept], places[kept])
+    return later and replace(later, begin=int(kept[later.begin]))
+
+
+def _elsewhere(logs: np.ndarray, found: Step, prior: Prior, shares: np.ndarray, places: np.ndarray) -> np.ndarray | None:
+    '''Which sessions since a step are left out, for other nodes explain it as well as time does; None where they do not.
+
+    They do not where nodes with sessions before and since have it, each against itself; nor, unless these gainsay it, where it is certain by how
+    nodes scatter that ran on one side alone, :data:`LASTING` at least, the new ones on as many days: in a sweep the nodes of a rack run at once.
+    '''
+    from scipy import special
+    since, known, days = np.arange(logs.size) >= found.begin, places[:, 0] != '', places[:, 1]
+    if not ((known & since).any() and (known & ~since).any()):
+        return None
+    which = np.unique(places[:, 0], return_inverse=True)[1]
+
+    def of_nodes(values: np.ndarray) -> np.ndarray:
+        return np.bincount(which, shares * values) / np.bincount(which, shares)
+    moved, own = since - of_nodes(since)[which], logs - of_nodes(logs)[which]
+    weight = max(float(shares @ moved**2), 1e-9)
+    shift, sign = float(shares @ (moved * own)) / weight, np.sign(found.change)
+    freedom = prior[0] + max(0, logs.size - int(which.max()) - 2)
+    deviation = np.sqrt((prior[0] * prior[1]**2 + shares @ (own - shift * moved)**2) / freedom)
+    error = max(float(deviation), prediction.LEAST_DEVIATION) / np.sqrt(weight)
+    of_time, against = (special.stdtr(freedom, sign * off / error) <= NODES_RATE for off in (-shift, shift - np.log1p(found.change)))
+    old, new = np.bincount(which, since) == 0, np.bincount(which, ~since) == 0
+    certain = of_time or (np.unique(days[new[which]]).size >= LASTING and apart(of_nodes(logs)[old], of_nodes(logs)[new]) <= NODES_RATE)
+    if certain and not (against and new.any()):
+        return None
+    return since & new[which] if new.any() else since
 
 
 def _levels(logs: np.ndarray, begin: int) -> tuple[float, float]:
@@ -121,11 +157,18 @@ def _levels(logs: np.ndarray, begin: int) -> tuple[float, float]:
     return float(np.mean(logs[:begin])), float(np.median(logs[begin:-1]))
 
 
+def _back(value: float, old: float, new: float, variance: float) -> bool:
+    '''Whether a value is rather of the level before a step than of the new one, or of one on the way to it; of losses within the scatter nobody
+    can tell.'''
+    off = value - old
+    return bool((value - new)**2 - off**2 > 2 * variance * np.log(_BACK) and off * np.sign(new - old) <= _MOST_OFF * np.sqrt(variance))
+
+
 def _is_back(logs: np.ndarray, begin: int, prior: Prior, share: float = 1.0) -> bool:
-    '''Whether the last value is rather of the level before a step than of the new one; of losses within the scatter nobody can tell.'''
+    '''Whether the last session is.'''
     old, new = _levels(logs, begin)
     deviation, _ = prediction.moderated(float(np.var(logs[:begin], ddof=min(1, begin - 1))), begin - 1, prior)
-    return bool((logs[-1] - new)**2 - (logs[-1] - old)**2 > 2 * deviation**2 / share * np.log(_BACK))
+    return _back(float(logs[-1]), old, new, deviation**2 / share)
 
 
 def _incident(logs: np.ndarray, found: Step, prior: Prior, share: float) -> np.ndarray | None:
