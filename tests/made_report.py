@@ -2,6 +2,8 @@
 
 import json
 
+from plumbline.model import registry
+
 MACHINE = {
     'record': 'machine', 'schema': 1, 'hostname': 'n1', 'cpu_model': 'Made-up CPU',
     'microcode': None, 'kernel': '6.1.0', 'governor': None, 'huge_pages': 'always [madvise] never',
@@ -46,11 +48,12 @@ def measurement(**changed):
 def metric(name='bandwidth.plain', value=1000.0, unit='MB/s', **changed):
     '''A judged metric as a check leaves it.'''
     kind, _, subject = name.partition('.')
+    part = next((part for part in subject.split('.') if part in ('L1', 'L2', 'L3')), registry.MEMORY)
     return {'name': name, 'metric': kind, 'subject': subject or None, 'value': value,
             'unit': unit, 'samples': [value] * 10, 'n': 10, 'spread': 0.01,
             'interval': [0.99 * value, 1.01 * value], 'reference': [value, -0.1, None],
             'reference_from': 'made.yaml', 'limit': None, 'verdict': 'PASS', 'reason': 'within',
-            **changed}
+            'subsystem': registry.subsystem(kind, part, threads='one') if kind in registry.METRICS else part, **changed}
 
 
 def result(*metrics, **changed):

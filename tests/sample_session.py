@@ -11,8 +11,8 @@ import json
 import numpy as np
 import polars as pl
 
+from plumbline.model import registry
 from plumbline.model.parameters import of_display_name
-from plumbline.store import former
 from plumbline.store.archive import SCHEMA
 
 HOST = 'synthetic-node-1'
@@ -25,6 +25,10 @@ NONTEMPORAL = {'nt', 'preload', 'store_nt'}
 #: Value of the checks' parameter ``threads`` -> number of threads.
 THREADS = {'one': 1, 'all': 4}
 STREAMS = ('load', 'store', 'copy', 'triad', 'store_nt')
+#: Begin of a check -> what it tells of; others of the level that their metric names, or have.
+TELLS_OF = {'pingpong_simulated': registry.NO_MACHINE, 'pingpong': registry.MESSAGES_SHM, 'node_pairs': registry.MESSAGES_NETWORK,
+            'network_patterns': registry.MESSAGES_NETWORK, 'fileio': registry.FILES, 'latency': registry.LATENCY, 'cores': registry.CORE,
+            'peak': registry.CORE, 'app': registry.APPLICATIONS}
 
 SESSION_INFO = {'cmdline': 'reframe -C config/sample.py -c checks -R --mode health --max-retries 1 -r', 'version': '4.10.4', 'time_elapsed': 188.4,
                 'hostname': HOST, 'user': 'nobody', 'workdir': 'plumbline', 'num_cases': 11}
@@ -43,8 +47,15 @@ def frame(*cases, info=SESSION_INFO):
     rows = [row for case_rows in cases for row in case_rows]
     if rows and info is not None:
         rows[0] = rows[0] | {'session_info': json.dumps(info)}
-    return pl.DataFrame([{key: row.get(key) for key in SCHEMA} | {'subsystem': former.subsystem(row) if row.get('metric') else None}
-                         for row in rows], schema=SCHEMA)
+    return pl.DataFrame([{key: row.get(key) for key in SCHEMA} | {'subsystem': _subsystem(row)} for row in rows], schema=SCHEMA)
+
+
+def _subsystem(row):
+    if row.get('metric') not in registry.METRICS:
+        return None
+    stated = next((part for name, part in TELLS_OF.items() if row['check'].startswith(name)), None) or next(
+        (part for part in (row['subject'] or '').split('.') if part in LEVELS), registry.LEVELS)
+    return registry.subsystem(row['metric'], stated, row.get('level'), row.get('threads'))
 
 
 def case(check, metrics=(), *, run=0, result='pass', host=HOST, threads=None, level=None, environ='gnu', fixture=False, detail=None, timed=0.0,

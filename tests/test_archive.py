@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 import rfm
 import sample_session as sample
 from made_report import MACHINE, case, metric, of_another_suite, result, write_report
-from plumbline import references, report
+from plumbline import report
 from plumbline.analysis.lines import verdict_lines
 from plumbline.analysis.session import Session
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
-from plumbline.store import archive, former
+from plumbline.store import archive
 
 CONFIG = '''
 site_configuration = {
@@ -238,6 +238,15 @@ def test_tests_of_another_suite_keep_what_reframe_says_of_them(tmp_path):
     assert (row['metric'], row['verdict'], row['reason']) == (None, 'PASS', 'its sanity check passed, by ReFrame; it measures nothing')
 
 
+def test_a_session_of_sanity_checks_alone_is_a_pass(tmp_path):
+    path = write_report(tmp_path / 'r.json', [of_another_suite()])
+    done = CliRunner().invoke(app, ['report', str(path), '--archive', str(tmp_path / 'a'), '--destination', str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert 'this is not a pass' not in done.output.lower() + (tmp_path / 'index.html').read_text()
+    gone = json.dumps({'references': ['made.yaml', 'the session before']})
+    assert Session(archive.load_session(tmp_path / 'a').with_columns(lacks=pl.lit(gone))).exit_status() == 3
+
+
 @pytest.mark.parametrize('entry, metric, verdict', [
     ([50.0, 40, None, 0.5, 's', 'pass'], 'other_less', 'PASS'), ([50.0, 40, -0.1, 0.1, 's', 'fail'], 'other', 'FAIL'),
     ([0.5, 0, -1, 1, 'V', 'pass'], 'other', 'PASS'), ([float('nan'), 0, None, None, 's', 'pass'], 'other', 'FAIL'),
@@ -370,14 +379,16 @@ def test_files_of_an_older_schema_are_read(tmp_path):
     assert archive.load_session(tmp_path / 'a').schema == archive.SCHEMA
 
 
-def test_the_subsystem_is_what_the_check_has_said_and_only_of_older_results_and_files_told_by_names(tmp_path):
-    said, older = metric('bandwidth.plain.L2', subsystem='files'), metric('bandwidth.nt.L2')
-    rows = archived(tmp_path, case('triad_curve', result(said, older, level=None)), case('silent', result='skip'))
+def test_what_an_older_plumbline_wrote_is_no_pass(tmp_path):
+    '''A file without subsystems in one line, a result without them or with other words as a FAIL.'''
+    older = metric()
+    del older['subsystem']
+    for left in (result(older), result(metric(), witness=None)):
+        row, = archived(tmp_path, case(plumbline=left))
+        assert row['verdict'] == 'FAIL' and row['reason'].startswith('result out of schema: ')
     path, = archive.sessions(tmp_path / 'a')
-    assert [row['subsystem'] for row in rows] == pl.read_parquet(path)['subsystem'].to_list() == ['files', 'L2', None]
     pl.read_parquet(path, hive_partitioning=False).drop('subsystem').write_parquet(path)
-    for read in (archive.load_session(tmp_path / 'a'), archive.load_columns(path, ['subsystem']), archive.scan_files([path]).collect(engine='streaming')):
-        assert read['subsystem'].to_list() == ['L2', 'L2', None]
+    assert archive.readable([path]) == ([], [f'{path}: has no column subsystem, as an older Plumbline wrote it, which this one does not read: move it away'])
 
 
 def test_time_of_a_fixture_is_that_of_its_job(tmp_path):
@@ -410,52 +421,6 @@ def test_reports_of_a_pipelines_jobs_end_in_one_verdict(tmp_path):
     paths.append(write_report(tmp_path / 'again.json', [again], start=1.8e9))
     done = CliRunner().invoke(app, ['report', *map(str, paths), '--archive', str(tmp_path / 'a')])
     assert isinstance(done.exception, PlumblineError) and 'good was run, and in' in str(done.exception)
-
-
-def test_what_was_written_with_former_words_is_read_with_todays(tmp_path):
-    '''A run report, an archive and references from before 2026-11-23.'''
-    former_words = {'"cross_check": ': '"witness": ', '"cross_check_reason": ': '"witness_reason": ', '"contention": ': '"lost": ',
-                    '"cpu_availability': '"of_time'}
-
-    def as_before(text):
-        for new, old in former_words.items():
-            text = text.replace(new, old)
-        return text
-    text = 'a text with "lost": in it'
-    given = result(metric('cpu_availability', value=0.9, reason=text), contention=[], cross_check=None)
-    before = json.loads(as_before(json.dumps(given)))
-    assert 'lost' in before and before['metrics'][0]['name'] == 'of_time'
-    path = archive.archive(write_report(tmp_path / 'r.json', [case(plumbline=before)]), tmp_path / 'archive')
-    row = archive.load_session(tmp_path / 'archive').row(0, named=True)
-    assert row['metric'] == row['name'] == 'cpu_availability' and json.loads(row['detail'])['contention'] == []
-    stored = pl.read_parquet(path).with_columns(pl.lit('of_time').alias('metric'), pl.lit('of_time').alias('name'),
-                                                pl.col('detail').map_elements(as_before, return_dtype=pl.String))
-    stored.write_parquet(path)
-    row = archive.load_session(tmp_path / 'archive').row(0, named=True)
-    assert (row['metric'], row['name'], row['reason']) == ('cpu_availability', 'cpu_availability', text)
-    assert json.loads(row['detail'])['contention'] == [] and 'cross_check' in json.loads(row['detail'])
-    assert archive.load_columns(path, ['metric']).item() == 'cpu_availability'
-    stored.drop('unjudged').with_columns(reason=pl.lit('not judged: one NUMA domain')).write_parquet(path)
-    assert archive.load_columns(path, ['unjudged']).item() == 'one NUMA domain'     # before it had a column
-    stored.drop('symptom').with_columns(reason=pl.lit('sanity: triad plain: thread 1 was placed on CPU 1 but ran on CPU 0'), result=pl.lit('fail'),
-                                        metric=pl.lit(None, pl.String)).write_parquet(path)
-    assert archive.load_columns(path, ['symptom']).item() == 'misplaced'
-    parts = ['display_name', 'parameters', 'repetition']        # which all stood in the first
-    stored.drop(parts).with_columns(display_name=pl.lit('Triad %level=L1 %a=50 %b %.n=2 %.nid=n1 %.repeat_no=3')).write_parquet(path)
-    assert archive.load_columns(path, parts).row(0) == (
-        'Triad %level=L1 %a=50 %b %.n=2', '{"level": "L1", "a": "50 %b", ".n": "2", ".nid": "n1"}', 3)
-    broken = former.case({'fail_reason': 'build error: environment e on s:p is broken: no compiler'})
-    assert broken['environment_error'] == 'no compiler' and 'plumbline' not in broken
-    assert former.case({'fail_reason': 'node n is not as m was: memory 1 GiB, now 2 GiB', 'plumbline': {}})['plumbline'] == {'symptom': 'memory_changed'}
-    assert [one.get('symptom') for one in former.result({'skipped': [{'metric': 'all', 'reason': reason} for reason in (
-        'two ranks need two CPUs, there is one', 'only 40 % of the pages were in the page cache: not warm', 'built without BLAS')]})['skipped']] == [
-            'too_few_cpus', 'not_warm', None]
-    told = former.result({'skipped': [{'metric': 'all in L3', 'reason': 'none'}, {'metric': 'of_peak.L1', 'reason': 'unknown'}],
-                          'notes': ['btl_vader_eager_limit = 4096', 'source size: no gain', 'from 0.9 (N = 100)', 'L3: all of 1 MiB are ours']})
-    assert [one.get('parts') for one in told['skipped']] == [['L3'], None]
-    assert told['noted'] == [{'about': 'parameter', 'note': 'btl_vader_eager_limit = 4096'}, {'about': 'splitting', 'note': 'source size: no gain'}]
-    (tmp_path / 'made.yaml').write_text('node_speed:\n  $index: [$partition]\n  cpu: {of_time: [1.0, -0.3, 0.0, "1"], of_time.quota: [1.0, -0.02, 0.0, "1"]}\n')
-    assert set(references.load(tmp_path / 'made.yaml')['node_speed']['cpu']) == {'cpu_availability', 'cpu_availability.quota'}
 
 
 def test_an_archive_of_a_newer_plumbline_is_named_and_the_rest_is_read(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ import pytest
 
 import rfm
 from native import needs
-from plumbline.bench import common, sweeps
+from plumbline.bench import common, sweeps, verdicts
 from plumbline.bench.sweeps import faults, place as places, simulation, table
 from plumbline.bench.sweeps.faults import FAULTS, NotHere
 from plumbline.bench.verdicts import faults as of_machines
@@ -77,8 +77,9 @@ def test_what_cannot_be_provoked_is_told(tmp_path, no_cluster, monkeypatch):
     told = []
     sweeps.run(tmp_path, 1, 1, ['pages'], told.append)
     assert told[1] == '2 of 2: pages 1: not tried: no such thing' and told[-1] == 'made: not tried: no such thing'
-    with pytest.raises(PlumblineError, match='cat: no such fault; there are quota95'):
-        sweeps.run(tmp_path, 0, 1, ['cat'])
+    for benchmark, first in ((sweeps, 'quota95'), (verdicts, 'quota50')):
+        with pytest.raises(PlumblineError, match=f'cat: no such fault; there are {first}'):
+            benchmark.run(tmp_path, 0, 1, ['cat'])
     assert sweeps.lines(places.Place(tmp_path / 'none')) == [f'{tmp_path}/none: no sweep yet']
 
 

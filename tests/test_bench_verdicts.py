@@ -256,26 +256,6 @@ def test_sessions_with_and_without_a_fault_take_turns():
     assert verdicts.plan(1, 0, ['a']) == ['null'] and verdicts.plan(0, 0, ['a']) == []
 
 
-def test_what_was_run_is_not_run_again(tmp_path, monkeypatch):
-    run = []
-
-    def measure(place, kind, number, launch=None):
-        run.append((kind, number))
-        place.path(kind, number).write_text('{}')
-        return session.Session(kind, number, 0, None, 0.0, 1.0, '')
-
-    monkeypatch.setattr(session.Place, 'measure', measure)
-    monkeypatch.setattr(verdicts, 'told', lambda place: ([], table.MET))
-    begun(tmp_path)
-    (tmp_path / 'sessions').mkdir()
-    monkeypatch.setitem(FAULTS, 'hog', faults.Fault('hog', (), (), lambda folder: contextlib.nullcontext(Launch())))
-    verdicts.run(tmp_path, 2, 1, ['hog'])
-    assert run == [('null', 1), ('null', 2), ('hog', 1)]
-    verdicts.run(tmp_path, 2, 1, ['hog'])
-    verdicts.run(tmp_path, 3, 2, ['hog'])
-    assert run[3:] == [('null', 3), ('hog', 2)]
-
-
 @pytest.mark.parametrize('benchmark', [verdicts, sweeps])
 def test_two_benchmarks_do_not_measure_each_other(benchmark, tmp_path):
     with open(tmp_path / 'lock', 'w') as other:
@@ -288,7 +268,7 @@ def test_two_benchmarks_do_not_measure_each_other(benchmark, tmp_path):
 def test_the_first_sessions_become_references_as_soon_as_they_are_good_enough(tmp_path, monkeypatch):
     run = []
 
-    def measure(place, kind, number):
+    def measure(place, kind, number, launch=None):
         run.append((kind, number))
         return session.Session(kind, number, 0, None, 0.0, 1.0, '')
 
@@ -305,8 +285,9 @@ def test_the_first_sessions_become_references_as_soon_as_they_are_good_enough(tm
         verdicts.run(tmp_path, 1, 0)
     run.clear()
     good = 6
-    verdicts.run(tmp_path, 1, 0)
-    assert run == [*(('reference', number) for number in range(1, 7)), ('null', 1)]
+    monkeypatch.setitem(FAULTS, 'hog', faults.Fault('hog', (), (), lambda folder: contextlib.nullcontext(Launch())))
+    verdicts.run(tmp_path, 1, 1, ['hog'])
+    assert run == [*(('reference', number) for number in range(1, 7)), ('null', 1), ('hog', 1)]
 
 
 def test_sessions_that_become_references_begin_apart(tmp_path, monkeypatch):
@@ -330,22 +311,6 @@ def test_sessions_that_become_references_begin_apart(tmp_path, monkeypatch):
     told = []
     verdicts.run(tmp_path, 1, 0, tell=told.append)
     assert waits == [3600 - 80 + 5] * 4 and told[1] == 'sessions that become references begin 60 minutes apart: the next one in 59'
-
-
-def test_a_fault_that_cannot_be_provoked_is_told_and_the_others_are_tried(tmp_path, monkeypatch):
-    @contextlib.contextmanager
-    def absent(folder):
-        raise NotHere('no such thing')
-        yield
-
-    monkeypatch.setitem(FAULTS, 'hog', faults.Fault('hog', (), (), absent))
-    begun(tmp_path)
-    monkeypatch.setattr(verdicts, 'told', lambda place: ([str(place.not_tried())], table.MET))
-    told = []
-    verdicts.run(tmp_path, 0, 1, ['hog'], told.append)
-    assert told == ['1 of 1: hog 1: not tried: no such thing', "{'hog': 'no such thing'}"]
-    with pytest.raises(PlumblineError, match='cat: no such fault; there are quota50'):
-        verdicts.run(tmp_path, 0, 1, ['cat'])
 
 
 def test_a_session_is_a_real_run_in_a_folder_of_its_own(tmp_path, handed_out, built_already, monkeypatch):

@@ -16,7 +16,6 @@ from plumbline.errors import PlumblineError
 from plumbline.model import capacity as model, records
 from plumbline.report import table
 from plumbline.rfm import capacity as caches
-from plumbline.store import former
 from plumbline.system import topology
 
 CHECKS = rfm.REPOSITORY / 'checks/memory'
@@ -296,14 +295,11 @@ def test_cores_that_reach_no_last_level():
 
 
 def test_the_terminal_says_what_is_ours():
-    notes = ['L2: all of 1 MiB are ours', 'L3: 4.5 MiB (4 MiB to 5 MiB) of 32 MiB are ours', 'something else']
-    lines = [SimpleNamespace(check='capacity', detail=outline.of(former.result({'notes': notes})))] * 2
+    noted = [{'about': 'caches', 'note': 'L3: 4.5 MiB (4 MiB to 5 MiB) of 32 MiB are ours'}]
+    lines = [SimpleNamespace(check='capacity', detail=outline.of({'notes': ['L2: all of 1 MiB are ours'], 'noted': noted}))] * 2
     said = []
     table._caches(lines, SimpleNamespace(line=lambda text: said.append(text.plain)))
     assert said == ['caches: L3: 4.5 MiB (4 MiB to 5 MiB) of 32 MiB are ours']
-    lines = [SimpleNamespace(check='capacity', detail=outline.of({'notes': notes, 'noted': [{'about': 'caches', 'note': 'L1: in other words'}]}))]
-    table._caches(lines, SimpleNamespace(line=lambda text: said.append(text.plain)))
-    assert said[1:] == ['caches: L1: in other words']
 
 
 def options_of(case):

@@ -205,7 +205,8 @@ def test_a_node_whose_clock_is_wrong_is_told(measured, ahead, told):
 
 @pytest.mark.parametrize('spoil', [
     lambda left: left.update(archived='../../etc/x.parquet'), lambda left: left.update(archived=7), lambda left: left['found'].pop('machine'),
-    lambda left: left['found'].update(counts=[]), lambda left: left.pop('found'), lambda left: left.update(found=[1]),
+    lambda left: left['found'].update(counts=[]), lambda left: left['found'].update(counts={'PASS': 3}),
+    lambda left: left.pop('found'), lambda left: left.update(found=[1]),
     lambda left: left.update(found=None, why=3), lambda left: left.update(archived=left['archived'].replace('date=', 'date=9'))])
 def test_what_a_node_left_and_cannot_be_is_read_anew(measured, spoil):
     folder, collect = measured

@@ -116,7 +116,8 @@ def files(fsync=0.0, cold=0.0, warm=0.0, cold_rate=100.0):
 
 def not_warm(referenced):
     '''Files that the page cache does not hold: a metric is left out, which has references or not.'''
-    skipped = {'metric': 'bandwidth.c.read_warm', 'reason': 'only 40 % of them', 'symptom': 'not_warm', 'referenced': referenced}
+    skipped = {'metric': 'bandwidth.c.read_warm', 'reason': 'only 40 % of them', 'symptom': 'not_warm', 'referenced': referenced,
+               'subsystems': ['files'] * len(referenced)}
     return [test_('fileio_sizes', row('bandwidth.c.write'), threads='one', detail={'skipped': [skipped]})]
 
 

@@ -63,8 +63,12 @@ def test_what_is_not_judged_is_an_error(metrics, detail, names):
 def test_an_end_of_reframe_that_no_verdict_explains_is_in_every_output(tmp_path):
     path = write_report(tmp_path / 'r.json', [case('Test %threads=one', plumbline=result(metric()))])
     files = {name: tmp_path / name for name in ('junit', 'json', 'prometheus')}
-    CliRunner().invoke(app, ['report', str(path), '--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path), '--reframe-status', '1',
-                             *(f'--{name}={file}' for name, file in files.items())])
+    done = CliRunner().invoke(app, ['report', str(path), '--archive', str(tmp_path / 'archive'), '--destination', str(tmp_path), '--reframe-status', '1',
+                                    *(f'--{name}={file}' for name, file in files.items())])
+    said = 'REFRAME FAILED: its exit code is 1, and no verdict says why'
+    assert done.exit_code == 2 and done.stdout.count(said) == 2
+    page = (tmp_path / 'index.html').read_text()
+    assert said in page and 'Nothing that was judged is out of bounds' not in page
     error, = xml.parse(files['junit']).getroot().iter('error')
     assert error.get('type') == 'REFRAME FAILED' and json.loads(files['json'].read_text())['exit_status'] == 2
     assert 'plumbline_session_exit_status{system="made"} 2\n' in files['prometheus'].read_text()

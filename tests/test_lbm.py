@@ -196,8 +196,11 @@ def test_arrays_outgrow_the_cache_that_a_hypervisor_does_not_tell(told, memory, 
 @pytest.mark.parametrize('edge, sizes', [(120, '120,128'), (128, '136,128')])
 def test_a_box_for_memory_is_not_the_sources(edge, sizes):
     check = runpy.run_path(str(CHECKS / 'lbm_memory.py'))['lbm_memory']
-    case = SimpleNamespace(elements=lambda level, cell: edge**3, intended={}, source_edge=128, memory=None, cpus=[0])
+    case = SimpleNamespace(elements=lambda level, cell: edge**3, intended={}, source_edge=128, memory=None, cpus=[0], skip_metric=lambda *of: said.extend(of[2]))
+    said = []
     assert check.options(case)[3] == sizes and [*case.sizes.values()] == ['memory', 'source']
+    case.memory = 2**30
+    assert check.options(case)[3] == sizes.split(',')[0] and said == ['source']      # by which references of it are known
 
 
 def test_boxes_that_are_too_large_are_not_measured():

@@ -12,7 +12,7 @@ from plumbline.errors import PlumblineError
 from plumbline.model import limits, metrics, records, states, verdict
 from plumbline.model.result import Process, Result, Skipped
 from plumbline.references import Reference
-from plumbline.rfm import check, evaluation, limited
+from plumbline.rfm import check, evaluation, judging, limited
 
 
 def record(variant, seconds, role='kernel', traffic=40e6, **more):
@@ -92,6 +92,10 @@ def test_a_thread_that_ran_elsewhere_is_known_by_its_record_whatever_the_exit_co
                            misplaced=lambda record: records.check_placement(record, [0]))
     fake.printed = lambda: check.ProgramCheck.printed(fake)
     assert check.ProgramCheck.wrong_result(fake) is None and fake.plumbline.symptom == 'misplaced'
+    said = SimpleNamespace(plumbline=Result(), is_dry_run=lambda: False, _case=tuple, wrong_result=lambda: None,
+                           output=lambda stream: 'plumbline: thread 0 ran on CPU 1, asked for CPU 0: check the pinning\n')
+    judging.Judging.look_for_wrong_results(said)        # its records may not be readable
+    assert said.plumbline.symptom == 'misplaced'
 
 
 def test_variants_and_levels_that_cannot_be_measured_are_said():

@@ -20,13 +20,14 @@ from plumbline.cli import app, nodes as command, sweep as sweep_command
 from plumbline.errors import PlumblineError
 from plumbline.nodes import events, history
 from plumbline.references.choice import Choice
+from plumbline.report import outliers as report
 from plumbline.store import archive
 from plumbline.sweep import allowance, confirm, driver, findings, node as job, outliers, plan, proposals, ranking, remeasure, scatter, slurm, state
 from plumbline.sweep.lacking import Lack
 from plumbline.sweep.selection import Limits, Selection, chosen
 from plumbline.sweep.slurm import Node, Reservation, satisfies
 from plumbline.system.commands import NoAnswer
-from test_ranking import WHOLE, among, numbered, swept, table
+from test_ranking import WHOLE, among, held_against_itself, numbered, swept, table
 
 NODES = {name: Node(name, at, '', frozenset(features.split()), 'none') for name, at, features in (
     ('n1', 'idle', 'fast'), ('n2', 'allocated', 'fast gpu'), ('n3', 'idle', 'gpu'), ('n4', 'drained', 'fast'), ('n5', 'maint', 'slow'))}
@@ -338,7 +339,7 @@ def sweep_of(tmp_path, frame, name='s1', **plan_of):
     work = state.create(tmp_path / name, {'id': name, 'nodes': dict.fromkeys(nodes, ''), 'partition': 'made:cpu', 'command': [], 'access': [],
                                           'pace': {}, 'checks': 1, **plan_of}, '')
     for node in work.nodes.values():
-        node.phase, node.state, node.since, node.counts, node.spent = state.OVER, state.MEASURED, time.time(), {'NO REFERENCE': 3}, {'1': 360.0}
+        node.phase, node.state, node.since, node.counts, node.spent = state.OVER, state.MEASURED, time.time(), {'': {'NO REFERENCE': 3}}, {'1': 360.0}
     return work, look(work, frame)
 
 
@@ -387,8 +388,9 @@ def test_a_ticket_has_the_evidence(tmp_path):
 
 def test_a_node_whose_own_report_has_a_fail_gets_a_ticket_and_one_of_many_none_to_drain_it(tmp_path):
     work, found = sweep_of(tmp_path, GOOD)
-    work.nodes['n2'].counts, work.nodes['n2'].reason = {'FAIL': 1, 'PASS': 20}, 'FAIL: expectations: dimm.count is 7, expected 8'
-    (said,), text = proposals.follow_up(work, found), '1 FAIL, 20 PASS; FAIL: expectations: dimm.count is 7, expected 8'
+    node = work.nodes['n2']
+    node.status, node.counts, node.reason = 1, {'software': {'FAIL': 1, 'PASS': 20}}, 'FAIL: expectations: dimm.count is 7, expected 8'
+    (said,), text = proposals.follow_up(work, found), 'software 1 FAIL, 20 PASS; FAIL: expectations: dimm.count is 7, expected 8'
     assert said == f'n2: its own report: {text}; ticket: plumbline nodes ticket n2'
     known = history.read('made', None)
     assert known.findings == len(known.of('n2').findings) == 1 and known.of('n2').proposal['action'] == 'drain'
@@ -477,7 +479,7 @@ def test_a_node_that_lacks_what_its_peers_have_is_not_seen_good_and_not_put_back
     def told(frame, gib, name, **lacks):
         work, found = sweep_of(tmp_path, frame, name)
         for node in work.nodes.values():
-            node.hardware, node.machine, node.counts = '192', swept(x=('EPYC', 192, gib if node.name == 'n8' else 755))['x'].machine, {'PASS': 3}
+            node.hardware, node.machine, node.counts = '192', swept(x=('EPYC', 192, gib if node.name == 'n8' else 755))['x'].machine, {'': {'PASS': 3}}
         said = list(proposals.follow_up(work, dataclasses.replace(found, lacking=lacks)))
         return said, history.read('made', None)
 
@@ -514,13 +516,67 @@ NOT_AGAIN = r'not known whether it is healthy: not measured again: speed %thread
 @pytest.mark.parametrize('frame, said', [
     (table({'n3': 100}, 'latency', 'us'), NOT_AGAIN), (table({'n3': float('nan')}), NOT_AGAIN),
     (among(table(numbered(100, 100, 100, 100), 'flops.other'), noise=0.001), NOT_AGAIN),       # in order among its peers, by other metrics
-    (table({'n3': 0}), r'not to be put back: still off: speed %threads=one flops 0.000 Mflop/s \(was 60.0 Mflop/s, its peers 100 Mflop/s\)$')])
+    (table({'n3': 0}), r'not to be put back: still off: speed %threads=one flops 0.000 Mflop/s \(was 60.0 Mflop/s, its peers 100 Mflop/s\);')])
 @pytest.mark.parametrize('verdict', ['PASS', 'NO REFERENCE'])
 def test_a_repaired_node_is_not_put_back_by_what_else_it_measured(repaired, tmp_path, frame, said, verdict):
     work, found = sweep_of(tmp_path, frame, 's2')
-    work.nodes['n3'].counts = {verdict: 3}
+    work.nodes['n3'].counts = {'': {verdict: 3}}
     told, = proposals.follow_up(work, found)
     assert re.search(said, told), told
+
+
+@pytest.mark.slow
+def test_a_node_that_was_found_by_a_subsystem_as_a_whole_is_put_back_once_that_is_well(tmp_path):
+    '''Each of its metrics is within its noise.'''
+    fleet, earlier, before, slow = held_against_itself()
+    ranked = ranking.rank(slow, earlier, before)
+    odd = confirm.confirm(ranked.suspects(), ranked, fleet.sweep(0.06, node=2, part=2))
+    work, found = sweep_of(tmp_path, slow)
+    list(proposals.follow_up(work, dataclasses.replace(found, ranked=ranked, odd=odd, causes={})))
+    CliRunner().invoke(app, ['nodes', 'mark', 'n3', 'repaired', '--reason', 'fan'])
+    for name, frame, said in (('s2', slow, 'not to be put back: still off: L2, rates and times 0.9'), ('s3', fleet.sweep(), 'healthy again: no FAIL; L2, rates')):
+        told = next(iter(proposals.follow_up(*sweep_of(tmp_path, frame.filter(node='n3'), name))))
+        assert said in told
+
+
+@pytest.mark.parametrize('disk, said', [([70], 'not to be put back: still off: disk bandwidth 70.0 MB/s'), ([100], 'healthy again'),
+                                        ([], 'not known whether it is healthy: not measured again: disk bandwidth')])
+def test_a_second_fault_that_is_not_repaired_keeps_a_node_from_being_put_back(tmp_path, disk, said):
+    '''A ticket tells the worst rows alone, which are of the first.'''
+    def measured_as(speed, *disks):
+        return pl.concat([*(table(numbered(100, 100, speed, 100), f'flops.{name}') for name in 'abc'),
+                          *(table(numbered(100, 100, each, 100), 'bandwidth', 'MB/s', check='disk', subsystem='files') for each in disks)])
+    list(proposals.follow_up(*sweep_of(tmp_path, among(measured_as(40, 70), noise=0.001))))
+    ticket = CliRunner().invoke(app, ['nodes', 'ticket', 'n3']).stdout
+    assert 'disk' not in ticket and 'more rows on the page' in ticket, ticket
+    CliRunner().invoke(app, ['nodes', 'mark', 'n3', 'repaired', '--reason', 'DIMM 4 replaced'])
+    told = next(iter(proposals.follow_up(*sweep_of(tmp_path, measured_as(100, *disk).filter(node='n3'), 's2'))))
+    assert said in told
+
+
+@pytest.mark.parametrize('met, code, doubt, said', [
+    ({'status': 1, 'counts': {'software': {'FAIL': 1}}}, 1, 'FAIL', 'not in order by its own report: n3: software 1 FAIL'),
+    ({'state': 'failed', 'reason': 'job FAILED: Killed'}, 1, 'its job failed', 'not measured again: n3: failed: job FAILED: Killed'),
+    ({'state': 'down', 'reason': 'no answer'}, 1, 'down: no answer', 'not measured again: n3: down: no answer'),
+    ({'state': 'cancelled', 'reason': 'job PREEMPTED'}, 0, '', 'not measured again: n3: cancelled: job PREEMPTED')])
+def test_what_a_node_meets_when_it_is_measured_again_counts(repaired, tmp_path, monkeypatch, met, code, doubt, said):
+    '''It is suspected to be worse than it was, and in order among its peers.'''
+    work, found = sweep_of(tmp_path, GOOD, 's2')
+    suspect = found.ranked.scores.filter(node='n3').with_columns(since=pl.lit(True), confirmed=pl.lit(None, pl.Boolean))
+    found = dataclasses.replace(found, odd=suspect)
+    monkeypatch.setattr(outliers, 'look', lambda folder: found)
+    again = remeasure.prepare(work)
+    again.begin()
+    for node in again.nodes.values():
+        again.record(node, state.OVER, **{'state': state.MEASURED, **(met if node.name == 'n3' else {})})
+    found = dataclasses.replace(found, again=again.nodes)
+    assert sweep_command._end(work) == code
+    told, known = list(proposals.follow_up(work, found))[-1 if code else 0], history.read('made', None).of('n3')
+    assert (f'not to be put back: {doubt}' if code else 'healthy again') in told and known.doubt == doubt and known.last.rank is None
+    remarks = list(report.remarks(found))
+    assert said in remarks and 'worse than before, and not measured again, or not comparably: n3' in remarks
+    assert [why for ruling, name, why in findings.not_in_order(work.folder) if name == 'n3' and 'again' in why] == (
+        ['its own report, measured again: software 1 FAIL'] if doubt == 'FAIL' else [said.replace('n3: ', '')] * code)
 
 
 def test_a_repaired_node_whose_evidence_cannot_be_compared_is_put_back_among_peers(tmp_path):
@@ -537,7 +593,7 @@ def test_a_repaired_node_whose_evidence_cannot_be_compared_is_put_back_among_pee
 def test_a_measurement_by_a_clock_that_was_ahead_puts_no_node_back(repaired, tmp_path, hours, said, skipped):
     events.append('made', [measured('n3', time.time() + 3600 * hours, 's0')])
     work, found = sweep_of(tmp_path, GOOD, 's2')
-    work.nodes['n3'].counts = {'FAIL': 1}
+    work.nodes['n3'].status = 1
     told = [line for line in proposals.follow_up(work, found) if ', repaired at' in line]
     assert len(told) == 1 and re.search(said, told[0]), told
     known = history.read('made', None)
@@ -680,7 +736,7 @@ def test_second_measurements_count_those_that_were_set_aside_as_well(tmp_path, m
     again = remeasure.prepare(work)
     assert set(again.nodes) >= {'n3', 'n5'} and again.plan['spent'] == 4 * 360 + 720 and spare() == 60 - 24 - 12
     again.begin()
-    again.record(again.nodes['n3'], state.QUEUED, spent={'9': 360.0}, counts={'FAIL': 1})
+    again.record(again.nodes['n3'], state.QUEUED, spent={'9': 360.0}, status=1, counts={'': {'FAIL': 1}})
     findings.record(work, found)
     assert history.read('made', None).of('n3').last.verdict == 'FAIL'
     assert history.read('made', None).of('n3').hours == pytest.approx((360 + 720 + 360) / 3600, abs=1e-4)

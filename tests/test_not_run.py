@@ -29,14 +29,14 @@ class Nights:
         return CliRunner().invoke(app, [*map(str, words), '--archive', str(self.folder / 'archive')],
                                   env={'PLUMBLINE_REFERENCES': str(self.folder), 'COLUMNS': '300'})
 
-    def run(self, *tests, command=COMMAND, judged=False, machine=MACHINE):
+    def run(self, *tests, command=COMMAND, judged=False, machine=MACHINE, config='site.py'):
         '''The run report of a session of some tests.'''
         self.count += 1
         its = metric('bandwidth.plain', 1000.0 + self.count % 3, **({} if judged else {'reference': None, 'reference_from': '', 'verdict': 'NO REFERENCE'}))
         cases = [case(**{'plumbline': result(its, machine=test.get('machine', machine)), 'job_nodelist': ['n1'], **test}) for test in tests]
         path = write_report(self.folder / 'run.json', cases, start=1.8e9 + 7200 * self.count)
         report = json.loads(path.read_text())
-        report['session_info']['cmdline'] = command.format(f'run-{self.count}.json')
+        report['session_info'] |= {'cmdline': command.format(f'run-{self.count}.json'), 'config_files': ['<builtin>', config]}
         path.write_text(json.dumps(report))
         return path
 
@@ -126,6 +126,17 @@ def test_a_partition_that_is_gone_is_missed_whatever_processor_it_had(tmp_path):
     assert nights.night(TRIAD, other)[0] == 0
     code, said = nights.night(TRIAD)
     assert code == 3 and 'NOT JUDGED: Triad/made:gpu/gnu, not measured (' in said
+
+
+def test_configurations_of_other_partitions_miss_nothing_of_each_other(tmp_path):
+    nights, of_gpu = Nights(tmp_path), {**TRIAD, 'partition': 'gpu'}
+    for _ in range(4):
+        others.archived(nights.run(TRIAD, PINGPONG, config='cpu.py'), root=tmp_path / 'archive')
+        others.archived(nights.run(of_gpu, config='gpu.py'), root=tmp_path / 'archive')
+    assert nights.plumbline('references', 'accept', 'made').exit_code == 0
+    assert nights.night(TRIAD, PINGPONG, config='cpu.py')[0] == nights.night(of_gpu, config='gpu.py')[0] == 0
+    code, said = nights.night(TRIAD, config='new.py')       # by another name, and without an MPI
+    assert code == 3 and 'NOT JUDGED: Pingpong/made:cpu/gnu-openmpi, not measured (' in said and 'gpu' not in said
 
 
 def test_on_another_processor_nothing_is_missed(nights):

@@ -78,10 +78,12 @@ def test_subsystems_losses_and_what_was_left_out_have_a_state():
     course = 'memory, one thread, rates and times'
     slow = sample.frame(*(sample.case(check, [sample.predicted(variant, 0.08) for variant in sample.HISTORY], threads='one') for check in ('triad_memory',)))
     found, state = notify.changes({}, summary(slow, [Loss(course, f'{course}: 5 % worse since then')], [course]))
-    assert sorted(one['name'] for one in found) == [f'lasting loss: {course}', 'subsystem memory, one thread: rates and times']
-    good = sample.frame(sample.case('triad_memory', [sample.predicted(variant) for variant in sample.HISTORY], threads='one'))
-    other, still = notify.changes(state, summary(sample.frame(sample.case('gather', [sample.metric('of_limit.x', 0.9)]))))
-    assert other == [] and set(still) == set(state)       # another mode says nothing of it
+    assert sorted(one['name'] for one in found) == [f'lasting loss: {course}', 'subsystem memory, one thread of cpu: rates and times']
+    fast = sample.case('triad_memory', [sample.predicted(variant) for variant in sample.HISTORY], threads='one')
+    good = sample.frame(fast)
+    for others in (sample.case('gather', [sample.metric('of_limit.x', 0.9)]), [row | {'partition': 'gpu'} for row in fast]):
+        other, still = notify.changes(state, summary(sample.frame(others)))
+        assert other == [] and set(still) == set(state)       # another mode, or another partition, says nothing of it
     again, state = notify.changes(state, summary(good, courses=[course]))
     assert {(one['was'], one['now']) for one in again} == {('FAIL', 'PASS')} and len(again) == 2 and state == {}
     on_node = f'memory, one thread on {sample.HOST}, rates and times'       # which has no course of its own once all is well
@@ -90,9 +92,16 @@ def test_subsystems_losses_and_what_was_left_out_have_a_state():
     left_out = sample.case('cores', result='skip', detail={'skipped': [{'metric': 'all', 'reason': 'there is one CPU', 'recorded': 5}]})
     found, state = notify.changes({}, summary(sample.frame(left_out, sample.case('a', [sample.metric('of_limit.x', 0.9)]))))
     assert [(one['name'], one['now'], one['reason'].partition(';')[0]) for one in found] == [
-        ('not measured: cores', notify.NOT_JUDGED, 'there is one CPU')]
+        ('not measured: cores cpu gnu', notify.NOT_JUDGED, 'there is one CPU')]
     back = sample.frame(sample.case('cores', [sample.metric('of_base.one', 1.2)]))
     assert [one['now'] for one in notify.changes(state, summary(back))[0]] == ['PASS']
+    gone = sample.case('limits', [sample.metric('of_limit.x', 0.9)], lacks=json.dumps({'tests': {'cores/sample:cpu/intel': [3, 'the one before']}}))
+    further, both = notify.changes(state, summary(sample.frame(left_out, gone)))
+    assert [(one['name'], one['now']) for one in further] == [('not measured: cores/sample:cpu/intel', notify.NOT_JUDGED)]
+    for elsewhere in ({'environ': 'llvm'}, {'threads': 'one'}, {'partition': 'gpu'}):
+        assert notify.changes(both, summary(sample.frame(sample.case('cores', [sample.metric('of_base.one', 1.2)], **elsewhere)))) == ([], both)
+    again, left = notify.changes(both, summary(sample.frame(sample.case('cores', [sample.metric('of_base.one', 1.2)], environ='intel'))))
+    assert [(one['name'], one['now']) for one in again] == [('not measured: cores/sample:cpu/intel', 'PASS')] and left == state
     assert notify.changes({}, summary(sample.frame(sample.skipped())))[0][0]['name'] == 'the session'
 
 
@@ -128,6 +137,15 @@ def test_a_session_that_could_not_be_judged_is_told_where_nothing_else_says_so()
     assert further == [('c', 'PASS', notify.NOT_JUDGED)] and 'the session' in state
     assert told(state, summary(sample.frame(sample.case('a', [good]), sample.case('c', [good]))))[1] == {}
 
+    def cut(ruling):
+        return summary(sample.frame(sample.case('a', [sample.metric('of_limit.x', 0.9, verdict=ruling)]),
+                                    sample.case('b', result='skip', fail_reason='aborted due to KeyboardInterrupt')))
+
+    found, state = notify.changes({}, cut('PASS'))
+    assert [(one['name'], one['reason'].partition(':')[0]) for one in found] == [('the session', 'BROKEN OFF by SIGINT')]
+    failed, state = told(state, cut('FAIL'))
+    assert failed == [('a', 'PASS', 'FAIL')] and 'the session' in state
+
 
 @pytest.fixture
 def receiver(tmp_path):
@@ -155,13 +173,6 @@ def test_the_command_gets_words_text_and_json(tmp_path, receiver):
     assert not got.exists()
     # A report of an old session tells nothing.
     assert notify.tell(command, night(3, triad='PASS'), tmp_path, 'l') and not notify.tell(command, night(2, triad='FAIL'), tmp_path, 'l')
-
-
-def test_a_state_that_knows_no_questions_is_read(tmp_path, receiver):
-    wrong = {'triad one cpu gnu synthetic-node-1: bandwidth.plain': {'state': 'FAIL', 'reason': 'slow', 'maintainers': []}}
-    (tmp_path / 'notified-sample.json').write_text(json.dumps({'session': '20251231T030405Z-sample', 'wrong': wrong}))
-    assert notify.tell(f"'{receiver[0]}'", night(1, triad='PASS', limits='FAIL'), tmp_path, 'l')
-    assert json.loads(receiver[1].read_text())[1].startswith('Plumbline, sample: speed 1 FAIL; others 1 healthy again (session ')
 
 
 def test_a_session_of_a_wrong_clock_keeps_nobody_from_being_told(tmp_path, receiver):

@@ -43,7 +43,15 @@ def test_an_error_is_told_where_the_output_has_no_room(on_a_full_disk, tmp_path)
     assert status == 2 and 'none.json' in said and said.startswith('plumbline: ') and said.count('\n') == 1
 
 
-def test_a_reader_that_has_gone_is_no_error_to_tell():
-    done = subprocess.Popen([*COMMAND, 'report', '--help'], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+@pytest.mark.slow
+@pytest.mark.parametrize('words, status', [
+    (['report', '--help'], 0), (['expectations', 'check', 'k.yaml'], 2),
+    (['report', 'run.json', '--archive', 'archive', '--destination', 'page', '--notify', 'touch told'], 1)])
+def test_a_reader_that_has_gone_changes_no_exit_code_and_is_no_error_to_tell(tmp_path, words, status):
+    write_report(tmp_path / 'run.json', [case(plumbline=result(metric(verdict='FAIL')))])
+    (tmp_path / 'k.yaml').write_text(f'schema: 1\nkind: k\nof: {{system.architecture: {os.uname().machine}}}\n'
+                                     'expectations: {kernel.release: {is: "1.0", severity: drain}}\n')
+    done = subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     done.stdout.close()
-    assert done.wait() != 0 and done.stderr.read() == ''
+    assert (done.wait(), done.stderr.read()) == (status, '')
+    assert (tmp_path / 'told').exists() == ('--notify' in words)

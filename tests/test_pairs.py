@@ -221,7 +221,15 @@ def test_latency_is_half_of_message_and_answer_and_bandwidth_their_time():
     assert schemas.complaint('record', found) is None
     assert model.latency(found)[0, 1] == pytest.approx(50) and model.bandwidth(found)[2, 3] == pytest.approx(1e4)
     assert np.isnan(model.latency(found)[1, 1])
-    assert list(model.of_nodes(model.latency(found))) == pytest.approx([50] * 4)
+    assert model.of_nodes(model.latency(found)) == pytest.approx(np.full((2, 4), 50))
+
+
+@pytest.mark.parametrize('turned', [False, True])
+def test_a_node_that_only_receives_or_only_sends_slowly_is_the_worst(turned):
+    seconds = made(16, receives=[(3, 5.0)])
+    found = record(seconds.T if turned else seconds)
+    for nodes in model.of_nodes(model.bandwidth(found)), 1 / model.of_nodes(model.latency(found)):
+        assert nodes.min() / np.median(nodes) == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize('spoil', [

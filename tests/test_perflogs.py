@@ -7,8 +7,10 @@ import polars as pl
 import pytest
 
 import rfm
+from made_report import case, metric, result, write_report
 from plumbline.errors import PlumblineError
 from plumbline.model import registry
+from plumbline.references import proposal
 from plumbline.store import archive, perflogs
 
 SUITE = '''
@@ -113,6 +115,20 @@ def test_a_failure_that_the_test_expects_is_a_known_issue_and_no_more(tmp_path):
     assert found.select('name', 'verdict').rows() == [('add', 'PASS'), ('copy', 'KNOWN ISSUE')]
 
 
+@pytest.mark.parametrize('later, ruling, why', [(2, 'null', 'that the archive has from run reports'), (60, 'PASS', "of Plumbline's own checks: ")])
+def test_what_run_reports_tell_of_is_no_second_session(tmp_path, later, ruling, why):
+    place, nights = rfm.Workplace(tmp_path / 'place'), [1.7e9 + 86400 * number for number in range(5)]
+    root, ours = place.folder / 'reports/archive', case(plumbline=result(metric()))
+    reported = [archive.archive(write_report(tmp_path / 'r.json', [ours], start=start), root) for start in nights]     # each took two seconds
+    made_log(tmp_path / 'logs/made/cpu/Triad.log', *(
+        f'pass|{start + later:.0f}|Triad %threads=one|bandwidth.plain|1000|MB/s|{ruling}' for start in nights), more='|verdict')
+    done = place.plumbline('import', tmp_path / 'logs')
+    assert done.code == 0 and done.out.startswith(f'skipped: 5 test cases {why}') and archive.sessions(root) == reported
+    made_log(tmp_path / 'logs/made/cpu/Stream.log', 'pass|1750000000|Stream|copy|12.5|GB/s')
+    assert 'made: 1 sessions, ' in place.plumbline('import', tmp_path / 'logs').out
+    assert proposal.propose(root, 'made', tmp_path / 'made.yaml').excluded == []
+
+
 def made_log(path, *lines, more=''):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text('\n'.join([f'result|job_completion_time_unix|name|perf_var|perf_value|perf_unit{more}', *lines]) + '\n')
@@ -124,7 +140,7 @@ def test_a_line_that_was_cut_costs_no_other(tmp_path):
     made_log(tmp_path / 'theirs/batch/Stream.log', *lines)
     logs = perflogs.read(tmp_path)
     assert len(logs.reports) == 7
-    assert logs.unreadable == [f'{tmp_path}/theirs/batch/Stream.log: line 5 has 10 fields, its first line names 6; so it is with 1 of 8 lines']
+    assert logs.skipped == [f'{tmp_path}/theirs/batch/Stream.log: line 5 has 10 fields, its first line names 6; so it is with 1 of 8 lines']
 
 
 def test_a_log_is_of_the_folders_that_it_is_in(tmp_path, monkeypatch):
@@ -138,7 +154,7 @@ def test_a_log_is_of_the_folders_that_it_is_in(tmp_path, monkeypatch):
 def test_a_line_with_a_time_in_milliseconds_costs_no_other(tmp_path, ended):
     made_log(tmp_path / 'theirs/batch/Stream.log', *(f'pass|{at}|Stream|copy|12.5|GB/s' for at in (1800000000, ended, 1800100000, 1800200000)))
     found = perflogs.read(tmp_path)
-    assert len(found.reports) == 3 and f'_unix, {ended}, is no time in seconds since 1970; so it is with 1 of 4 lines' in str(found.unreadable)
+    assert len(found.reports) == 3 and f'_unix, {ended}, is no time in seconds since 1970; so it is with 1 of 4 lines' in str(found.skipped)
     made_log(tmp_path / 'alone/theirs/batch/Stream.log', f'pass|{ended}|Stream|copy|12.5|GB/s')
     with pytest.raises(PlumblineError, match=f'no performance log .*: .*{ended}, is no time in seconds since 1970; so it is with 1 of 1 line'):
         perflogs.read(tmp_path / 'alone')

@@ -1,12 +1,15 @@
 '''Proposed references: which sessions and nodes they are of, their bounds, what they would say of these sessions, what is written.'''
 
+import ast
 import math
 import re
+import shutil
 import types
 
 import numpy as np
 import pytest
 import yaml
+from reframe.utility import ScopedDict
 from scipy import stats
 from typer.testing import CliRunner
 
@@ -19,9 +22,16 @@ from plumbline.model.metrics import Metric
 from plumbline.model.result import Result
 from plumbline.references import bounds, files, proposal
 from plumbline.rfm import evaluation, in_force
-from plumbline.store import archive, archive_rows
+from plumbline.rfm.judging import Judging
+from plumbline.store import archive
 
-#: As ``references record`` wrote them, and one by hand.
+#: What was accepted once.
+ORIGIN = "{accepted: '2026-01-01T00:00:00Z', compiler: gcc, n: 9, deviation: 0.02, freedom: 4.0, sees: 0.1, measured: [1.0, 1.0, 1.0, 1.0, 1.0]}"
+ACCEPTED = '''$accepted:
+  '2026-01-01T00:00:00Z': {sessions: [a, b, c, d, e], false_alarms: 0.01, metrics: 1, machine: {processors: []}}
+'''
+
+#: With references that were accepted, and one by hand.
 OLD = '''
 # what this comment says must stay
 Triad:
@@ -38,25 +48,22 @@ Triad:
 Zebra:
   $index: [$environ]
   gnu: {time: [1.0, null, 0.1, s]}
-$provenance:
+ACCEPTED$provenance:
   Triad:
     made:cpu:
       gnu:
         one:
-          bandwidth.gone: &old {when: '2026-01-01', sessions: 1, n: 9, spread: 0.1, machine: {}, compiler: gcc}
+          bandwidth.gone: &old ORIGIN
           bandwidth.plain: *old
       clang:
         one:
           bandwidth.plain: *old
-'''
+'''.replace('ORIGIN', ORIGIN).replace('ACCEPTED', ACCEPTED)
 WHERE = 'Triad/made:cpu/gnu/one/'
 PLAIN = ('Triad', 'made:cpu', 'gnu', 'one', 'bandwidth.plain')
 
 
-@pytest.fixture(autouse=True)
-def fitting(monkeypatch):
-    '''What is made up here fits its schema (test_archive.py): to look at each session takes longer than all else.'''
-    monkeypatch.setattr(archive_rows, 'schemas', types.SimpleNamespace(complaint=lambda *_: None))
+pytestmark = pytest.mark.usefixtures('fitting')
 
 
 def session(root, number, *cases):
@@ -378,6 +385,9 @@ def test_an_odd_node_does_not_enter_silently_where_nodes_take_turns(tmp_path):
     assert dict(found.excluded) == dict.fromkeys(names[2::3], 'it ran on nodes only that differ from the others')
     assert [one.name for one in found.nodes] == ['n3']
     assert leaves(found)[WHERE + 'bandwidth.plain'][0] == pytest.approx(1005, rel=0.001)
+    with pytest.raises(PlumblineError, match=rf'{names[2]} ran on nodes only that differ from the others \(n3 by -20 %\); --with-node n3 uses it'):
+        propose(tmp_path, sessions=names[2:3])
+    assert names[2] in propose(tmp_path, sessions=names[2:3], nodes=['n3']).sessions
 
 
 def test_an_odd_node_does_not_enter_silently(tmp_path):
@@ -477,7 +487,7 @@ def test_propose_says_what_would_change_and_accept_writes_it(tmp_path):
     of_gnu = content['Triad']['made:cpu']['gnu']['one']
     assert list(of_gnu) == ['bandwidth.nt', 'bandwidth.plain', 'of_limit.plain'] and of_gnu['bandwidth.nt'][0] == 2e-5
     assert content['Triad']['made:cpu']['clang']['one']['bandwidth.plain'] == [900.0, -0.1, None, 'MB/s']
-    (when, accepted), = content['$accepted'].items()
+    _, (when, accepted) = content['$accepted'].items()
     assert accepted['sessions'] == names
     origin = content['$provenance']['Triad']['made:cpu']['gnu']['one']
     assert set(origin) == {'bandwidth.nt', 'bandwidth.plain'} and origin['bandwidth.plain']['accepted'] == when
@@ -486,7 +496,7 @@ def test_propose_says_what_would_change_and_accept_writes_it(tmp_path):
     assert 'as they stand there' in command(tmp_path, 'accept', 'made') and (tmp_path / 'made.yaml').read_text() == text
     session(tmp_path, 5, triad(metric(value=1010.0), metric('bandwidth.nt', 2e-5, 's')))
     assert 'references: 0 new, 2 changed' in command(tmp_path, 'accept', 'made')
-    assert len(references.load(tmp_path / 'made.yaml')['$accepted']) == 2
+    assert len(references.load(tmp_path / 'made.yaml')['$accepted']) == 3
 
 
 @pytest.mark.parametrize('key, took', [
@@ -557,9 +567,30 @@ def test_each_state_judges_its_own_numbers_of_threads(tmp_path):
     known = references.of_keys(merged, 'Triad', ['made:cpu', 'gnu', 'all'])
     for threads, left, told in ((4, [1000.0], 0), (2, [500.0], 0), (0, [1000.0, 500.0], 0), (3, None, 'they are of 2, 4 threads, and 3 ran')):
         check = types.SimpleNamespace(plumbline=Result(contention=[{'threads': threads}]))
-        found = in_force._of_the_same_team(check, known, dict.fromkeys(known))
+        found = in_force._of_the_same_team(check, known)
         assert (found and [one.leaf[0] for one in found['bandwidth.plain'].references]) == (left or {})
         assert [one.reason for one in check.plumbline.skipped or ()] == ([told] if told else [])
+
+
+@pytest.mark.parametrize('nodes, lost, told', [
+    (64, ['bandwidth.grid3 of made.yaml'], []),
+    (61, [], [('against its references', 'they are of 64 ranks, and 61 ran', ['bandwidth.grid3', 'bandwidth.ring'])])])
+def test_references_of_all_idle_nodes_judge_no_other_number_of_them(tmp_path, nodes, lost, told):
+    '''Which may have other metrics.'''
+    sessions(tmp_path, make=lambda _: [case('node_grids', result(metric('bandwidth.ring'), metric('bandwidth.grid3'), level=None, threads=None, ranks=64))])
+    proposal.accept(propose(tmp_path))
+    known = references.of_keys(references.load(references.write_merged(tmp_path, 'made', 'node_grids', tmp_path)), 'node_grids', ['made:cpu', 'gnu'])
+    check = types.SimpleNamespace(plumbline=Result(ranks=nodes), display_name='node_grids', reference=ScopedDict(),
+                                  current_partition=types.SimpleNamespace(fullname='made:cpu'))
+    found = {'bandwidth.ring': [evaluation.Case(Metric('bandwidth', 'ring', np.full(10, 1000.0)))]}
+    assert Judging._recorded_but_not(check, in_force.in_force(check, known, found), set(found)) == lost
+    assert [(one.metric, one.reason, one.referenced) for one in check.plumbline.skipped or ()] == told
+
+
+def test_of_several_nodes_the_last_number_of_ranks_counts_whichever_they_were(tmp_path):
+    sessions(tmp_path, [61] * 5 + [64] * 5, make=lambda ranks: [
+        case('node_grids', result(metric('bandwidth.ring'), level=None, threads=None, ranks=ranks), job_nodelist=[f'n{n}' for n in range(ranks)])])
+    assert propose(tmp_path).written['node_grids', 'made:cpu', 'gnu', 'bandwidth.ring'][1]['threads'] == [64]
 
 
 def on(partition, model, value=1000.0):
@@ -633,8 +664,8 @@ Triad:
   $index: [$partition, $environ, threads]
   made:cpu: {gnu: {one: {bandwidth.gone: [500.0, -0.1, null, MB/s]}}}
 $provenance:
-  Triad: {made:cpu: {gnu: {one: {bandwidth.gone: {when: '2026', sessions: 1, n: 9, spread: 0.1, machine: {}, compiler: gcc}}}}}
-''')
+  Triad: {made:cpu: {gnu: {one: {bandwidth.gone: ORIGIN}}}}
+'''.replace('ORIGIN', ORIGIN) + ACCEPTED)
     sessions(tmp_path, make=lambda _: [triad(metric(value=float('nan'), verdict='NO REFERENCE')), case('Copy %threads=one', result(metric(), level=None))])
     proposal.accept(propose(tmp_path))
     content = references.load(tmp_path / 'made.yaml')
@@ -699,14 +730,47 @@ def test_merged_references_are_found_by_reframe(tmp_path, monkeypatch):
 
 def test_level_and_parameters_are_keys(tmp_path):
     sessions(tmp_path, make=lambda _: [case('Triad %stride=8 %threads=one', result(metric(), level='L1'))])
-    assert leaves(propose(tmp_path)).keys() == {'Triad/made:cpu/gnu/one/L1/bandwidth.plain'}
+    assert leaves(propose(tmp_path)).keys() == {'Triad/made:cpu/gnu/one/L1/8/bandwidth.plain'}
     (tmp_path / 'portable.yaml').write_text('Triad:\n  $index: [$system, stride]\n')
     assert leaves(propose(tmp_path)).keys() == {'Triad/made/8/bandwidth.plain'}
 
 
+#: Cases of shipped checks, and of a site's, that have metrics of the same names; a number, and what looks like a pattern, are texts in the archive.
+CASES = [f'{check}={value}' for check, values in (
+    ('network_patterns %pattern', ('bisection', 'incast')), ('rma_target %transport=shm %window_memory', ('allocate', 'create')),
+    ('latency_sensitivity %application=cg %part', (1, 2)), ('app_scaling %study=lbm_weak %over', ('node', 'nodes')),
+    ('Own %shape', ('(1, 2)', '(1, 3)'))) for value in values]
+
+
+def test_each_case_of_a_check_has_references_of_its_own(tmp_path, repository, monkeypatch):
+    from test_references import reframe_lookup, reframe_test
+    shutil.copy(repository / 'config/references/portable.yaml', tmp_path)
+    sessions(tmp_path, make=lambda _: [case(name, result(metric(value=1000.0 + number), level=None, threads=None)) for number, name in enumerate(CASES)])
+    proposal.accept(propose(tmp_path))
+    for number, name in enumerate(CASES):
+        path = references.write_merged(tmp_path, 'made', name.split()[0], tmp_path)
+        test = reframe_test(monkeypatch, 'made:cpu', 'gnu', name.split()[0], display_name=name)
+        leaf = references.applying(path, test)['bandwidth.plain'].references[0].leaf
+        assert leaf[0] == 1000.0 + number
+        assert reframe_lookup(references.narrowed(path, test, {'bandwidth.plain': leaf}), test) == {'bandwidth.plain': [*leaf, 'MB/s']}
+
+
+def test_the_shipped_references_tell_the_cases_of_each_check_apart(repository):
+    '''By keys, or by what stands in the names of all metrics.'''
+    checks = {one.name: one for path in (repository / 'checks').rglob('*.py') for one in ast.parse(path.read_text()).body if isinstance(one, ast.ClassDef)}
+
+    def parameters_of(name):
+        own = {one.targets[0].id for one in checks[name].body if isinstance(one, ast.Assign) and ast.unparse(one.value).startswith('parameter(')}
+        return own.union(*(parameters_of(base.id) for base in checks[name].bases if getattr(base, 'id', None) in checks))
+    lacking = {test: parameters_of(test) - {*entry['$index'], 'transport', 'columns'}
+               for test, entry in files.tests(references.load(repository / 'config/references/portable.yaml')).items()}
+    assert len(lacking) > 20 and not any(lacking.values()), lacking
+
+
 def test_index_that_does_not_tell_tests_apart(tmp_path):
+    (tmp_path / 'portable.yaml').write_text('Triad:\n  $index: [$partition]\n')
     sessions(tmp_path, make=lambda _: [case(f'Triad %stride={n}', result(metric())) for n in (1, 8)])
-    with pytest.raises(PlumblineError, match='stride=1 and .*stride=8 have the same keys'):
+    with pytest.raises(PlumblineError, match='stride=1 and .*stride=8 have the same keys .* or take Triad out of the file'):
         propose(tmp_path)
     (tmp_path / 'portable.yaml').write_text('Triad:\n  $index: [colour]\n')
     with pytest.raises(PlumblineError, match="names 'colour', which the archive does not hold"):
@@ -823,14 +887,6 @@ def test_reuse_in_cache_raises_the_limit(tmp_path):
 
 
 # --- the file ---------------------------------------------------------------------------------------------------------------
-
-def test_files_of_record_still_load(tmp_path):
-    (tmp_path / 'made.yaml').write_text(OLD.replace('compiler: gcc}', 'compiler: gcc, state: {core_to_core.0: 2.0e-8}, states: []}'))
-    content = references.load(tmp_path / 'made.yaml')
-    assert content['Triad']['made:cpu']['gnu']['one']['bandwidth.plain'][0] == 1100.0
-    merged = references.write_merged(tmp_path, 'made', 'Triad', tmp_path)
-    assert 'core_to_core.0' in open(merged).read()
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize('change, message', [

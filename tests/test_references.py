@@ -71,8 +71,9 @@ def test_wrong_leaves(tmp_path, leaf, message):
     (entry() + '    bandwidth: [2.0, -0.1, null, MB/s]\n', "line 5: key 'bandwidth' .* twice"),
     (entry() + '   x: 1\n', 'line 5: '), ('Triad: [1', 'line [12]: '), ('- 1\n', r'\(top\)'),
     (entry().replace('gnu', "'g(nu'"), 'ReFrame takes keys for patterns'),
-    (entry() + "$provenance:\n  Triad: {gnu: {bandwidth: {when: '2026'}}}\n",
-     "'sessions' is a required property")])
+    (entry() + "$provenance:\n  Triad: {gnu: {bandwidth: {when: '2026'}}}\n", "'2026' is not of type .* what an older Plumbline wrote is not read: take it out"),
+    (entry() + "$accepted:\n  '2026-01-01T00:00:00Z': {sessions: [a, b, c, d, e], false_alarms: 0.1, metrics: 1, machine: {cpu_model: Old}}\n",
+     'without processors an older Plumbline wrote it: take its references out')])
 def test_malformed_files(tmp_path, text, message):
     with pytest.raises(PlumblineError, match=message) as error:
         references.load(written(tmp_path, text))
@@ -109,7 +110,7 @@ def reframe_test(monkeypatch, partition, environ, name='Triad', **attributes):
                         lambda: SimpleNamespace(get_option=lambda *_: None))
     system = SimpleNamespace(name=partition.split(':')[0])
     test = types.new_class(name, (RegressionTestPlugin,))()
-    test.__dict__.update(current_system=system, prefix='/nowhere', **attributes,
+    test.__dict__.update({'display_name': name, **attributes}, current_system=system, prefix='/nowhere',
                          current_partition=SimpleNamespace(fullname=partition),
                          current_environ=SimpleNamespace(name=environ))
     return test
@@ -170,7 +171,8 @@ def test_one_file_missing(tmp_path, files, monkeypatch):
 
 ACCEPTED = '''
 $accepted:
-  '2026-01-01T00:00:00Z': {sessions: [a, b, c, d, e], false_alarms: 0.005, metrics: 2, machine: MACHINE}
+  '2025-01-01T00:00:00Z': {sessions: [a, b, c, d, e], false_alarms: 0.005, metrics: 2, machine: {processors: [Old]}}
+  '2026-01-01T00:00:00Z': {sessions: [a, b, c, d, e], false_alarms: 0.005, metrics: 2, machine: {processors: PROCESSORS}}
 $provenance:
   Triad:
     made:cpu:
@@ -178,18 +180,18 @@ $provenance:
         one:
           bandwidth.plain: {accepted: '2026-01-01T00:00:00Z', n: 90, compiler: gcc 12, deviation: 0.02, freedom: 9.5, sees: 0.13,
                             measured: [25000.0, 25000.0, 25000.0, 25000.0, 25000.0]}
-          of_limit.plain: {when: '2025-01-01', sessions: 1, n: 25, spread: 0.02, machine: {cpu_model: Old}, compiler: null}
+          of_limit.plain: {accepted: '2025-01-01T00:00:00Z', n: 25, compiler: null, deviation: 0.02, freedom: 9.5, sees: 0.13,
+                           measured: [0.9, 0.9, 0.9, 0.9, 0.9]}
 '''
 
 
-@pytest.mark.parametrize('machine, model, kept, elsewhere', [
-    ('{cpu_model: Old}', 'Old', {'bandwidth.plain', 'of_limit.plain'}, []), ('{cpu_model: Old}', 'New', set(), ['Old']),
-    ('{cpu_model: New}', 'New', {'bandwidth.plain'}, ['Old']), ('{cpu_models: [Mine, New]}', 'New', {'bandwidth.plain'}, ['Old']),
-    ('{}', 'New', {'bandwidth.plain'}, ['Old']), ('{cpu_model: Old}', None, {'bandwidth.plain', 'of_limit.plain'}, []),
-    ("{processors: ['Old [A 1/2]']}", 'Old [A 1/2]', {'bandwidth.plain', 'of_limit.plain'}, []), ("{processors: ['Old [A 1/2]']}", 'Old [A 1/3]',
-     {'of_limit.plain'}, ['Old [A 1/2]']), ("{processors: ['[0x41 0xd0c]']}", '[0x41 0xd40]', {'of_limit.plain'}, ['[0x41 0xd0c]'])])
-def test_references_of_another_processor_do_not_apply(tmp_path, files, monkeypatch, machine, model, kept, elsewhere):
-    written(tmp_path, SITE + ACCEPTED.replace('MACHINE', machine))
+@pytest.mark.parametrize('processors, model, kept, elsewhere', [
+    ('[Old]', 'Old', {'bandwidth.plain', 'of_limit.plain'}, []), ('[Old]', 'New', set(), ['Old']), ('[Mine, New]', 'New', {'bandwidth.plain'}, ['Old']),
+    ('[]', 'New', {'bandwidth.plain'}, ['Old']), ('[Old]', None, {'bandwidth.plain', 'of_limit.plain'}, []),
+    ("['Old [A 1/2]']", 'Old [A 1/2]', {'bandwidth.plain', 'of_limit.plain'}, []), ("['Old [A 1/2]']", 'Old [A 1/3]',
+     {'of_limit.plain'}, ['Old [A 1/2]']), ("['[0x41 0xd0c]']", '[0x41 0xd40]', {'of_limit.plain'}, ['[0x41 0xd0c]'])])
+def test_references_of_another_processor_do_not_apply(tmp_path, files, monkeypatch, processors, model, kept, elsewhere):
+    written(tmp_path, SITE + ACCEPTED.replace('PROCESSORS', processors))
     path = references.write_merged(tmp_path, 'made', 'Triad', tmp_path, model)
     found = references.applying(path, reframe_test(monkeypatch, 'made:cpu', 'gnu', threads='one'))
     assert {name for name, one in found.items() if one.file == 'made.yaml'} == kept and references.elsewhere(path) == elsewhere
@@ -209,7 +211,7 @@ OF_NODE = '''Triad:
 @pytest.mark.parametrize('node, reference, file, expected', [
     ('n7', 20000.0, 'made@n7.yaml', None), ('n8', 25000.0, 'made.yaml', 0.02), (None, 25000.0, 'made.yaml', 0.02), ('../n7', 25000.0, 'made.yaml', 0.02)])
 def test_references_of_a_node_go_before_those_of_the_system(tmp_path, files, monkeypatch, node, reference, file, expected):
-    written(tmp_path, SITE + ACCEPTED.replace('MACHINE', '{}'))
+    written(tmp_path, SITE + ACCEPTED.replace('PROCESSORS', '[]'))
     written(tmp_path, OF_NODE, 'made@n7.yaml')
     path = references.write_merged(tmp_path, 'made', 'Triad', tmp_path, node=node)
     found = references.applying(path, reframe_test(monkeypatch, 'made:cpu', 'gnu', threads='one'))
@@ -235,7 +237,7 @@ def test_one_test_is_merged_and_what_cannot_be_is_refused(tmp_path, files):
 
 
 @pytest.mark.parametrize('attributes, message', [({}, "'threads', which the test has not"),
-                                                 ({'threads': 1}, '1 and not text')])
+                                                 ({'threads': None}, 'None and not text')])
 def test_index_that_the_test_cannot_answer(tmp_path, files, monkeypatch, attributes, message):
     test = reframe_test(monkeypatch, 'made:cpu', 'gnu', **attributes)
     with pytest.raises(PlumblineError, match=message):

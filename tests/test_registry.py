@@ -9,56 +9,17 @@ from plumbline import schemas
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity, registry
 from plumbline.model.metrics import Metric
-from plumbline.store import former
-
-PLACES = [
-    (('triad_memory', 'of_limit', 'plain', 'memory', 'one'), 'memory, one thread', 'ratio of memory'),
-    (('triad_memory', 'bandwidth', 'plain', None, 'all'), 'memory, all threads', 'memory'),
-    (('triad_curve', 'bandwidth', 'plain.L2', None, 'one'), 'L2', 'cache'),
-    (('triad_scaling', 'efficiency', 'all', 'cache', 'all'), 'L2', 'ratio of cache'),
-    (('node_speed', 'flops', 'L1', None, 'all'), 'L1', 'cache'),
-    (('node_speed', 'cpu_availability', None, None, 'all'), 'CPU availability', 'share of CPU availability'),
-    (('cores', 'clock', 'one', None, 'all'), 'core', 'cache'),
-    (('cores', 'of_topology', 'pairs', None, 'all'), 'topology', 'count'),
-    (('latency_curve', 'latency', 'memory.huge', None, 'one'), 'latency', 'latency'),
-    (('tlb', 'tlb_entries', 'L1.4KiB', None, 'one'), 'latency', 'count'),
-    (('fileio_modes', 'bandwidth', 'whole_stream.write', None, None), 'files', 'files'),
-    (('pingpong', 'latency', 'standard.shm', None, None), 'messages, shared memory', 'messages'),
-    (('pingpong', 'bandwidth', 'standard.tcp', None, None), 'messages, network', 'messages'),
-    (('pingpong', 'overhead', 'standard.shm', None, None), 'messages, shared memory', 'difference of messages'),
-    (('imb_mpi1', 'latency', 'PingPong.4B.shm', None, None), 'messages, shared memory', 'messages'),
-    (('node_pairs', 'of_median', 'latency', None, None), 'messages, network', 'ratio of messages'),
-    (('pingpong_nodes', 'latency', 'tcp.nodes', None, None), 'messages, network', 'messages'),
-    (('network_patterns', 'bandwidth', 'alltoall.8', None, None), 'messages, network', 'messages'),
-    (('network_patterns', 'of_pair', 'bisection', None, None), 'messages, network', 'ratio of messages'),
-    (('network_patterns', 'link_errors', None, None, None), 'messages, network', 'count'),
-    (('latency_simulated', 'communication', 'cg.16.1us', None, None), 'none', 'ratio of none'),
-    (('site_gromacs', 'figure_of_merit', 'ns_per_day', 'application', 'all'), 'applications', 'applications'),
-    (('site_stream', 'bandwidth', 'triad', 'memory', 'all'), 'memory, all threads', 'memory'),
-    (('topology', 'memory', None, None, None), 'topology', 'count'),
-    (('latency_curve', 'other_less', None, 'memory', 'one'), 'other suites', 'other suites'),
-]
 
 
-def former_row(check, metric, subject, level, threads, parameters=None):
-    return {'check': check, 'metric': metric, 'subject': subject, 'level': level, 'threads': threads, 'parameters': parameters}
-
-
-@pytest.mark.parametrize('where, subsystem, noise', PLACES)
-def test_the_subsystem_of_an_older_row_is_told_by_its_names(where, subsystem, noise):
-    row = former_row(*where)
-    assert former.subsystem(row) == subsystem
-    assert registry.of_row(row | {'subsystem': subsystem}) == (subsystem, noise)
-    assert registry.kind_of(noise) == registry.find(row['metric']).noise
-
-
-def test_of_an_older_row_a_parameter_tells_the_transport_where_the_subject_does_not():
-    about = 'datatype_transpose', 'bandwidth', 'contiguous.2048', None, None
-    assert former.subsystem(former_row(*about)) == former.subsystem(former_row(*about, '{"transport": "tcp"}')) == 'messages, network'
-    assert former.subsystem(former_row(*about, '{"transport": "shm"}')) == 'messages, shared memory'
-    assert former.subsystem(former_row('latency_sensitivity', 'slowdown', 'cg.5us', None, None)) == 'messages, shared memory'    # no parameter
-    assert former.subsystem(former_row('latency_sensitivity', 'flops', 'cg', None, None)) == 'applications'
-    assert former.subsystem(former_row('triad_curve', 'gone', 'plain.L2', None, 'one')) is None
+@pytest.mark.parametrize('metric, subsystem, noise', [
+    ('of_limit', 'memory, one thread', 'ratio of memory'), ('bandwidth', 'memory, all threads', 'memory'), ('bandwidth', 'L2', 'cache'),
+    ('efficiency', 'L2', 'ratio of cache'), ('cpu_availability', 'CPU availability', 'share of CPU availability'), ('clock', 'core', 'cache'),
+    ('of_topology', 'topology', 'count'), ('latency', 'latency', 'latency'), ('bandwidth', 'messages, shared memory', 'messages'),
+    ('overhead', 'messages, shared memory', 'difference of messages'), ('of_median', 'messages, network', 'ratio of messages'),
+    ('communication', 'none', 'ratio of none'), ('figure_of_merit', 'applications', 'applications')])
+def test_a_metric_scatters_as_what_it_is_of(metric, subsystem, noise):
+    assert registry.of_row({'metric': metric, 'subsystem': subsystem}) == (subsystem, noise)
+    assert registry.kind_of(noise) == registry.find(metric).noise
 
 
 @pytest.mark.parametrize('stated, level, threads, transport, subsystem', [

@@ -515,7 +515,7 @@ def test_missing_data_leave_a_sentence(tmp_path):
     case[0]['detail'] = '{"schema": 1}'
     assert [verdict for verdict, _ in page_of(sample.frame(case), tmp_path).rows] == ['FAIL']
     text = ' '.join(page_of(sample.frame(), tmp_path).text)
-    assert 'Nothing was measured: this is not a pass.' in text
+    assert 'NOTHING WAS MEASURED: this is not a pass' in text
 
 
 def test_a_subsystem_that_fails_is_not_within_bounds_on_a_page_for_strangers(tmp_path):

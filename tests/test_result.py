@@ -94,7 +94,7 @@ def test_reframe_copies_it_and_writes_its_json():
                            reference=Reference((100.0, -0.1, None)), processes=[Process(0, 6, 2), Process(1, 6, 3)])
     left = Result(schema=SCHEMA_VERSION, metrics=[evaluation.judged(case)]).as_json()
     assert schemas.complaint('result', left) is None
-    assert list(left['metrics'][0]) == ['name', 'metric', 'subject', 'value', 'unit', 'samples', 'n', 'spread', 'interval', 'reference',
+    assert list(left['metrics'][0]) == ['name', 'metric', 'subject', 'subsystem', 'value', 'unit', 'samples', 'n', 'spread', 'interval', 'reference',
                                         'reference_from', 'limit', 'verdict', 'reason', 'sees', 'record', 'processes', 'state', 'set_aside',
                                         'rounds', 'states']
     assert 'processes' not in left['metrics'][0]['states'][0] and Result.of_json(left).as_json() == left

@@ -171,11 +171,12 @@ def test_slurm_runs_the_script_as_a_job(tmp_path, commands):
 # --- the command --------------------------------------------------------------------------------------------------------
 
 def test_the_script_says_what_it_is(place, tmp_path):
+    place.environment['RFM_SYSTEM'] = 'made:cpu'
     schedule(place)
     script = place.folder / 'plan/daily.sh'
     assert script.stat().st_mode & stat.S_IXUSR
     text = script.read_text()
-    assert 'about 8 minutes' in text and f"export PLUMBLINE_REPORTS={tmp_path / 'reports'}\n" in text
+    assert ' --mode daily --system made:cpu ' in text and 'about 8 minutes' in text and f"export PLUMBLINE_REPORTS={tmp_path / 'reports'}\n" in text
     subprocess.run(['bash', '-n', script], check=True, timeout=60)
 
 

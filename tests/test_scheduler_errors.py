@@ -241,6 +241,12 @@ def test_our_own_cluster_is_not_asked_of_a_job_on_another_one(where, monkeypatch
         Slurm(access)
 
 
+def test_a_constraint_on_clusters_names_none(monkeypatch):
+    monkeypatch.setattr(job_state, 'ask', lambda command: 'JobState=COMPLETED ExitCode=3:0')
+    job = SimpleNamespace(jobid='7', is_cancelling=False, exception=None, **HERE | {'options': ['--cluster-constraint=!far']})
+    assert job_state.how(job) == (3, None)
+
+
 @pytest.mark.parametrize('scheduler, counts', [('squeue', False), ('flux', False), ('torque', False), ('pbs', False), ('lsf', False),
                                                ('slurm', True), ('pbspro', True), ('local', True)])
 def test_exit_codes_count_for_other_suites_where_the_scheduler_tells_them(scheduler, counts):

@@ -27,7 +27,7 @@ EXPECTED = {'deviation': 0.02, 'freedom': 9.5, 'measured': dict.fromkeys('abcde'
 
 FILE = '''
 $accepted:
-  '2026-01-01T00:00:00Z': {sessions: [a, b, c, d, e, f], false_alarms: 0.005, metrics: 2, machine: {}}
+  '2026-01-01T00:00:00Z': {sessions: [a, b, c, d, e, f], false_alarms: 0.005, metrics: 2, machine: {processors: []}}
 Triad:
   $index: [threads]
   one:
@@ -43,7 +43,6 @@ $provenance:
                      measured: [1500.0, 1500.0, 1500.0, 1500.0, 1500.0, 1500.0], state: {core_to_core.0: 3.0e-8},
                      states: [{state: {core_to_core.0: 2.0e-7}, reference: [2500.0, -0.2, null, MB/s], n: 30, deviation: 0.05,
                                freedom: 8.0, sees: 0.3, measured: [2500.0, 2500.0, 2500.0, 2500.0, 2500.0, null]}]}
-      bandwidth.old: {when: '2025-01-01', sessions: 1, n: 25, spread: 0.02, machine: {}, compiler: null}
 '''
 
 
@@ -52,7 +51,7 @@ def known(tmp_path):
     (tmp_path / 'made.yaml').write_text(FILE)
     from reframe.core.pipeline import RegressionTestPlugin
     test = types.new_class('Triad', (RegressionTestPlugin,))()
-    test.__dict__.update(current_system=SimpleNamespace(name='made'), threads='one', prefix='/nowhere')
+    test.__dict__.update(current_system=SimpleNamespace(name='made'), threads='one', prefix='/nowhere', display_name='Triad')
     return references.applying(references.write_merged(tmp_path, 'made', 'Triad', tmp_path), test)
 
 
@@ -141,9 +140,13 @@ def test_runs_that_are_out_of_bounds_to_either_side_are_no_pass():
     ('of_topology', 275 / 276, 0, (1.0, -0.005, 0.0), 'FAIL', [1.0, 0.0, 0.0], '0.9964 is below 1.00, by portable.yaml'),
     ('of_topology', 1.0, 0, (1.0, -0.005, 0.0), 'PASS', [1.0, 0.0, 0.0], '1.00 is within 0.995 .. 1.00'),
     ('of_topology', 0.96, 0, (0.96, -0.05, 0.0), 'PASS', [0.96, -0.05, 0.0], '0.96 is within 0.912 .. 0.96'),       # a site has accepted that
+    ('work', 1.001, 0, (1.0, -0.005, 0.005), 'FAIL', [1.0, -1e-9, 1e-9], '1.001 is outside 1.00 .. 1.00, by portable.yaml'),
+    ('of_median', 0.89, 0.001, (0.93, -0.06, None), 'PASS', [0.93, -0.06, None], '0.89 is at least 0.8742'),      # that it may be no more is no floor
+    ('speedup', 0.98, 0.001, (1.03, -0.06, None), 'PASS', [1.03, -0.06, None], '0.98 is at least 0.9682'),
     ('of_parts', 0.55, 0.01, (0.7, -0.25, None), 'PASS', [0.7, -0.25, None], '0.55 is at least 0.525')])
 def test_no_prediction_loosens_what_is_exact_on_any_machine(metric, value, width, leaf, ruling, reference, told):
-    any_machine = references.Known('portable.yaml', [Reference((1.0, 0, None) if metric == 'of_topology' else (1.0, -0.4, None))])
+    thresholds = {'of_parts': (-0.4, None), 'of_median': (-0.1, 0), 'work': (-1e-9, 1e-9)}.get(metric, (0, None))
+    any_machine = references.Known('portable.yaml', [Reference((1.0, *thresholds))])
 
     def judged(expected=EXPECTED, **of_metric):
         samples = np.repeat(value * np.array([1 - width, 1.0, 1 + width]), 3)
@@ -334,9 +337,9 @@ OF_L3 = sample.predicted('v2', name='bandwidth') | {'subject': 'L3', 'name': 'ba
 
 
 @pytest.mark.parametrize('others, status', [([], 3), ([OF_L3], 0), ([OF_L3 | {'verdict': 'KNOWN ISSUE'}], 3)])
-@pytest.mark.parametrize('said', [{}, {'subsystems': ['L3', None]}])        # or the names do, in an older result
-def test_a_subsystem_of_which_nothing_was_measured_though_it_has_references_is_not_a_pass(others, status, said):
-    detail = {'skipped': [{'metric': 'all in L3', 'reason': 'L3 cannot be isolated', 'parts': ['L3'], 'referenced': ['bandwidth.L3', 'gone.L3'], **said}]}
+def test_a_subsystem_of_which_nothing_was_measured_though_it_has_references_is_not_a_pass(others, status):
+    detail = {'skipped': [{'metric': 'all in L3', 'reason': 'L3 cannot be isolated', 'parts': ['L3'], 'referenced': ['bandwidth.L3', 'gone.L3'],
+                           'subsystems': ['L3', None]}]}
     rows = sample.frame(sample.case('limits', [sample.predicted('v0')], threads='all', detail=detail), sample.case('triad_curve', others, threads='all'))
     said = report.Session(rows)
     assert said.exit_status() == status and (['L3'] if status else []) == [one.part for one in said.judged.subsystems if one.verdict == 'UNSTABLE']

@@ -9,7 +9,7 @@ def _metric(verdict, value=3.0):
     return {'name': 'bandwidth.plain', 'metric': 'bandwidth', 'subject': 'plain', 'value': value,
             'unit': 'MB/s', 'samples': [2.0, value, 4.0], 'n': 3, 'spread': 0.2,
             'interval': [2.0, 4.0], 'reference': [3.0, -0.5, None],
-            'reference_from': 'portable.yaml', 'limit': 5.0, 'verdict': verdict, 'reason': 'made'}
+            'reference_from': 'portable.yaml', 'limit': 5.0, 'verdict': verdict, 'reason': 'made', 'subsystem': 'L1'}
 
 
 class Tiny(rfm.RunOnlyRegressionTest):

@@ -30,7 +30,8 @@ class lbm_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
         self.intended[large] = 'memory'
         self.sizes = {large: 'memory', self.source_edge: 'source'}
         if self.memory and BYTES * self.source_edge**3 > topology.MEMORY_SHARE * self.memory:
-            self.skip_metric('all of source', f'two lattices of {self.source_edge}^3 cells take more than a quarter of the memory')
+            self.skip_metric('all of source', f'two lattices of {self.source_edge}^3 cells take more than a quarter of the memory',
+                             ['source'])
             self.sizes = {large: 'memory'}
         return ['--variants', 'all', '--size', ','.join(map(str, self.sizes)), '--threads', len(self.cpus), '--limit']
 

@@ -57,7 +57,10 @@ class network_patterns(rfm.RunOnlyRegressionTest, MpiCheck):
         self.size = self.large or (2**16 if self.many else 2**20)
         common = {'rounds': self.rounds, 'streams': 16 if self.many else 1, 'seed': self.seed}
         self.expected = Expected(self.network, self.simulated_nodes, per_node=self.per_node, size=self.size, **common) if self.network else None
-        options = {'variants': model.variants(self.pattern, self.nodes), 'size': [self.small, self.size], 'per-node': [self.per_node],
+        variants = model.variants(self.pattern, self.nodes)
+        for variant in model.VARIANTS[self.pattern][len(variants):]:
+            self.skip_metric(f'all of {variant}', f'{self.nodes} nodes make no grid with two and more along each dimension', [variant])
+        options = {'variants': variants, 'size': [self.small, self.size], 'per-node': [self.per_node],
                    **{name: [value] for name, value in common.items()}, 'min-time': [(self.rounds or self.nodes) * self.round_seconds],
                    'nodes': model.growing(self.nodes) if self.pattern == 'alltoall' else [],
                    'used': [1, *model.growing(self.per_node)] if self.pattern == 'pairs' and self.per_node > 1 else [],

@@ -27,7 +27,7 @@ class Part(rfm.RunOnlyRegressionTest, Job):
     @sanity_function
     def is_sane(self):
         self.plumbline = {'schema': 1, 'metrics': [{
-            'name': 'bandwidth.plain', 'metric': 'bandwidth', 'subject': 'plain', 'value': 3.0, 'unit': 'MB/s', 'samples': [3.0],
+            'name': 'bandwidth.plain', 'metric': 'bandwidth', 'subject': 'plain', 'subsystem': 'memory', 'value': 3.0, 'unit': 'MB/s', 'samples': [3.0],
             'n': 1, 'spread': 0.0, 'interval': [3.0, 3.0], 'reference': [3.0, -0.1, None], 'reference_from': 'made', 'limit': None,
             'verdict': 'FAIL' if self.number == 1 and 'CANNED_FAILS' in os.environ else 'PASS', 'reason': 'made'}]}
         return True

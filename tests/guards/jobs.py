@@ -16,7 +16,7 @@ class Made(rfm.RunOnlyRegressionTest, Job):
     @sanity_function
     def is_sane(self):
         self.plumbline = {'schema': 1, 'metrics': [{
-            'name': 'bandwidth.plain', 'metric': 'bandwidth', 'subject': 'plain', 'value': 3.0, 'unit': 'MB/s', 'samples': [3.0],
+            'name': 'bandwidth.plain', 'metric': 'bandwidth', 'subject': 'plain', 'subsystem': 'memory', 'value': 3.0, 'unit': 'MB/s', 'samples': [3.0],
             'n': 1, 'spread': 0.0, 'interval': [3.0, 3.0], 'reference': None, 'reference_from': None, 'limit': None,
             'verdict': 'NO REFERENCE', 'reason': 'made'}]}
         return True

@@ -13,7 +13,6 @@ from plumbline.analysis import outline
 from plumbline.model import parameters, probes, quantity, registry, states, subsystems, verdict as judged
 from plumbline.model.parameters import as_words
 from plumbline.model.safe_text import shown
-from plumbline.store import former
 
 #: Verdicts in the order in which they need attention.
 VERDICTS = (judged.FAIL, judged.UNSTABLE, judged.KNOWN_ISSUE, judged.NO_REFERENCE, judged.PASS)
@@ -141,7 +140,8 @@ class Line:
 @dataclass(frozen=True)
 class NotMeasured:
     '''What was not measured, and why; ``metric`` empty: the whole test; ``recorded``: how many of its metrics should have been; ``lost``: of
-    a test that was not skipped, of each of those (subsystem, partition, :func:`subsystems.kind`); ``hostname`` empty where none is known.'''
+    a test that was not skipped, of each of those (subsystem, partition, :func:`subsystems.kind`); ``test`` with its parameters, as people
+    read it; ``hostname`` empty where none is known, as ``test``, ``partition`` and ``environ`` of what did not run.'''
 
     label: str
     metric: str
@@ -151,6 +151,9 @@ class NotMeasured:
     lost: tuple = ()
     symptom: str = ''
     hostname: str = ''
+    test: str = ''
+    partition: str = ''
+    environ: str = ''
 
 
 def case_runs(rows, details=None):
@@ -221,16 +224,17 @@ def not_measured(rows):
     for runs in case_runs(rows).values():
         last = runs[-1]
         row, detail = last[0], detail_of(last)
-        label = _label(row)
+        of = _identity(row, detail)
+        its = {'test': as_words(of['shown_test']), **{name: of[name] for name in ('label', 'check', 'partition', 'environ', 'hostname')}}
         unsaid = row['result'] == 'skip' and row['metric'] is None and (not detail.skipped or row['fail_reason'])      # or it was cut off
         if unsaid or (_reported_elsewhere(runs) and not row['fixture']):
-            found.append(NotMeasured(label, '', _reason(row), check=row['check'], hostname=row['hostname'] or ''))
+            found.append(NotMeasured(metric='', reason=_reason(row), **its))
         for skipped in detail.skipped or ():
             recorded, names = skipped.recorded or 0, skipped.referenced or ()
             known = recorded or len(names)
             reason = (skipped.reason or 'no reason given') + f'; references are recorded of {known} of its metrics' * bool(known)
-            found.append(NotMeasured(label, skipped.metric or '', reason, recorded, row['check'], tuple(_lost(row, skipped)), skipped.symptom or '',
-                                     row['hostname'] or ''))
+            found.append(NotMeasured(metric=skipped.metric or '', reason=reason, recorded=recorded, lost=tuple(_lost(row, skipped)),
+                                     symptom=skipped.symptom or '', **its))
     return found
 
 
@@ -243,7 +247,7 @@ def not_run(tests):
 
 
 def _lost(row, skipped):
-    for name, part in zip(skipped.referenced or (), skipped.subsystems or former.subsystems(row, skipped.referenced or ())):
+    for name, part in zip(skipped.referenced or (), skipped.subsystems or ()):
         if part:
             yield part, row['partition'] or '', subsystems.kind(name.partition('.')[0])
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from plumbline.model import probes
 from plumbline.model.result import UNSET, Result, Unset
-from plumbline.store import former
 
 #: What of a result is drawn, and of few places; what the rest asks of a record, and of its probes.
 DRAWN = ('records', 'cross_check', 'series')
@@ -37,7 +36,7 @@ _KEPT = {one.name for one in dataclasses.fields(Outline)} - {*DRAWN, 'probes'}
 
 def read(detail):
     '''A result (without metrics), from the archive's JSON.'''
-    return former.result(json.loads(detail))
+    return json.loads(detail)
 
 
 def of(result):

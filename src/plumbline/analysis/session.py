@@ -118,12 +118,15 @@ class Session:
         rulings = {one.verdict for one in self.judged.subsystems}
         if losses or verdict.FAIL in rulings or any(line.verdict == verdict.FAIL for line in self.verdicts):
             return 1
-        if self.broken_off:
+        if self.broken_off or not self._measured:
             return 2
-        if not any(quantity.known(line.value) for line in self.verdicts):       # 0: tests of other suites, which ask nothing that has a number
-            passed = self.verdicts and not self.not_measured and all(line.verdict == verdict.PASS for line in self.verdicts)
-            return 0 if passed else 2
         return 3 if self.undecided else 0
+
+    @property
+    def _measured(self):
+        '''Whether there is a number, or nothing that should have one: tests of other suites alone, whose sanity checks passed.'''
+        return any(quantity.known(line.value) for line in self.verdicts) or bool(
+            self.verdicts and not self.not_measured and all(line.verdict == verdict.PASS for line in self.verdicts))
 
     @cached_property
     def undecided(self):
@@ -149,10 +152,14 @@ class Session:
         return self.cases[case][-1][0]['result'] == 'fail'
 
     def not_judged(self, losses=()):
-        '''Why the exit code is 3, or what broke the session off, a line; '' where neither is so.'''
+        '''Why the exit code is 2 or 3, or what broke the session off, a line; '' where neither is so.'''
         if self.broken_off:
             return f'BROKEN OFF by {self.broken_off}: tests are missing, and this is not a pass'
-        return f"NOT JUDGED: {answers.some(self.undecided, by='; ')}" if self.exit_status(losses) == 3 else ''
+        status = self.exit_status(losses)
+        if status == 2:
+            return (f'REFRAME FAILED: its exit code is {self.reframe_status}, and no verdict says why: see its output; this is not a pass'
+                    if self.unexplained else 'NOTHING WAS MEASURED: this is not a pass')
+        return f"NOT JUDGED: {answers.some(self.undecided, by='; ')}" if status == 3 else ''
 
 
 def _is_judged_by_recorded(line):

@@ -17,10 +17,13 @@ from plumbline.errors import PlumblineError
 from plumbline.likwid import bench_output, pin
 from plumbline.model import limits, probes, quantity, records, states
 from plumbline.settings import ROOT
-from plumbline.system import cgroup, topology
+from plumbline.system import cgroup, commands, topology
 
 #: Environment in which other programs' large arrays are in transparent huge pages, as ours (glibc 2.35 and later).
 HUGE_PAGES = {'GLIBC_TUNABLES': 'glibc.malloc.hugetlb=1'}
+
+#: Standard output of a command, which may take as long as it does.
+output_of = functools.partial(commands.ask, seconds=math.inf, named=None)
 
 
 @dataclass(frozen=True)
@@ -55,20 +58,6 @@ class Figure:
         wanted = [f'{word} {bound:g}' for word, bound in (('at least', self.least), ('at most', self.most)) if math.isfinite(bound)]
         told = ', '.join([f'{self.value:.3f} ({low:.3f} .. {high:.3f}, {len(self.samples)} samples)', *wanted, *filter(None, [self.remark])])
         return f'{self.state:<12}  {self.what}: {told}'
-
-
-def output_of(command, **options):
-    '''Standard output of a command.
-
-    :arg options: of :func:`subprocess.run`.
-    :raises PlumblineError: if it fails, with our last complaint, or its last words.
-    '''
-    words = list(map(str, command))
-    done = subprocess.run(words, capture_output=True, text=True, check=False, **options)
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or f'exit status {done.returncode}').splitlines()
-        raise PlumblineError(f"{' '.join(words)} failed: {([line for line in said if line.startswith('plumbline: ')] or said)[-1]}")
-    return done.stdout
 
 
 class Machine:

@@ -1,5 +1,6 @@
 '''What the figures of the MPI programs share: the MPIs of this machine, the programs built with each.'''
 
+import math
 import os
 
 from plumbline.bench.common import output_of
@@ -28,9 +29,9 @@ class MpiMachine:
         self._call('cmake', '-S', ROOT / 'src/mpi', '-B', self.folder, f'-DCMAKE_C_COMPILER={environment["cc"]}')
         self._call('cmake', '--build', self.folder, '--parallel')
 
-    def _call(self, *command, timeout=None, **variables):
+    def _call(self, *command, timeout=math.inf, **variables):
         os.makedirs(self.folder, exist_ok=True)
-        return output_of(command, timeout=timeout, cwd=self.folder, env={**self.env, **variables})
+        return output_of(command, seconds=timeout, cwd=self.folder, env={**self.env, **variables})
 
     def run(self, program, *options, ranks=2, transport='shm', preload=None, **variables):
         '''The measurement records of one run; ranks that are more than the CPUs share them.

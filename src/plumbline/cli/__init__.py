@@ -1,7 +1,6 @@
 '''The command ``plumbline``: what ReFrame has not.  Checks are run with ReFrame itself.'''
 
 import atexit
-import errno
 import gc
 import io
 import itertools
@@ -69,15 +68,12 @@ def report(
         pages.save_file(telemetry.as_json(found), json)
     if prometheus:
         pages.save_file(telemetry.prometheus(found), prometheus, 0o644)
+    untold = notices.failure(notify, found, archive_root, link or str(page)) if notify else ''
     console = grid.terminal()
     pages.render(told, console, losses)
     console.print(f'report: {page}', soft_wrap=True, markup=False)
-    untold = notices.failure(notify, found, archive_root, link or str(page)) if notify else ''
     if untold:
         print(f'plumbline: {shown(untold)}', file=sys.stderr)
-    if told.unexplained:
-        raise PlumblineError(f'ReFrame ended with exit code {reframe_status}, and no verdict says '
-                             'why: see its output; do not take this run for a pass')
     raise typer.Exit(told.exit_status(losses) or (2 if untold else 0))
 
 
@@ -89,7 +85,7 @@ def import_perflogs(
     '''What a site has measured with ReFrame before becomes history; the same logs may be read again, they have grown.'''
     from plumbline.store import archive
     from plumbline.store.perflogs import read
-    logs = read(perflogs)
+    logs = read(perflogs, archive_root)
     frames = [archive.frame_of(report) for report in logs.reports]
     for frame in frames:
         archive.write(frame, archive_root)
@@ -97,7 +93,7 @@ def import_perflogs(
         of_system = [frame for frame in frames if frame['system'][0] == system]
         print(f"{system}: {len(of_system)} sessions, {of_system[0]['started'][0]:%Y-%m-%d} to {of_system[-1]['started'][0]:%Y-%m-%d}, "
               f"{sum(frame['metric'].count() for frame in of_system)} values")
-    for line in logs.unreadable:
+    for line in logs.skipped:
         print(f'skipped: {line}')
 
 
@@ -277,7 +273,9 @@ app.command()(sweep.rank)
 
 
 def main():
-    '''Errors are one line each on standard error, and exit code 2; that is never 0 where standard output could not be written.'''
+    '''Errors are one line each on standard error, and exit code 2; that is never 0 where standard output could not be written.
+
+    A reader that has gone, as of ``| head``, is no error: nobody reads the rest, and the command goes on, to its own exit code.'''
     # Of the values of 365 sessions Python would look for cycles for 0.1 s while they are read, and for 0.3 s when it ends.
     gc.set_threshold(100_000)
     atexit.register(gc.freeze)
@@ -286,6 +284,8 @@ def main():
     for stream in (sys.stdout, sys.stderr):     # of what a terminal cannot show a question mark is seen
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors='replace')
+            for name in ('write', 'flush'):
+                setattr(stream, name, _whoever_reads(stream, name))
     try:
         app()
     except SystemExit as ended:
@@ -296,14 +296,29 @@ def main():
     try:
         sys.stdout.flush()
     except OSError as error:
-        # What Python has not written yet it would try to write once more when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _to_nobody(sys.stdout)      # what Python has not written yet it would try to write once more when it ends
         status = status or 2
-        if error.errno != errno.EPIPE:
-            errors.append(error)
+        errors.append(error)
     for said in dict.fromkeys(map(_in_words, errors)):
         print(f'plumbline: {shown(said)}', file=sys.stderr)
     sys.exit(status)
+
+
+def _whoever_reads(stream, name):
+    '''Its method, for which a reader that has gone is no error.'''
+    say = getattr(stream, name)
+
+    def said(*given):
+        try:
+            return say(*given)
+        except BrokenPipeError:
+            _to_nobody(stream)
+            return say(*given)
+    return said
+
+
+def _to_nobody(stream):
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _in_words(error: Exception) -> str:

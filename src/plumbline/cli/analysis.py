@@ -48,12 +48,13 @@ def history(metric: Annotated[str, typer.Argument(help='metrics whose name match
     known = courses, prior = archived.courses(found)
     console = grid.terminal()
     reports.render(found, courses, prior, bool(metric or names), console)
-    losses = [] if metric or names else reports.losses(archive_root, found, known=known)
-    for loss in losses:
+    losses = None if metric or names else reports.losses(archive_root, found, known=known)
+    for loss in losses or ():
         console.print(str(loss), style='bold red', highlight=False, markup=False)
     if output:
         from plumbline.report import history_page, save_file
-        console.print(f'page: {save_file(history_page.page(archive_root, found, known), output)}', soft_wrap=True, highlight=False, markup=False)
+        page = history_page.page(archive_root, found, known, losses)
+        console.print(f'page: {save_file(page, output)}', soft_wrap=True, highlight=False, markup=False)
     raise typer.Exit(1 if losses else 0)
 
 

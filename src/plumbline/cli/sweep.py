@@ -58,9 +58,9 @@ def sweep(
 ):
     '''The same checks on every node of a partition, one job for each: which are missing, which are outliers.
 
-    Exit code: 0 all measured and none an outlier; 1 a node is missing, an outlier or has less than its peers, or its own report ends with 1; 2
-    nothing measured; 3 a node's own report ends with 3, or a node could not be ranked in a whole subsystem, where three and more were measured.
-    Nodes that the sweep's own limits skip (--node-hours, --scavenge) are named, and are not missing.'''
+    Exit code: 0 all measured and none an outlier; 1 a node is missing, an outlier or has less than its peers, or its own report ends with 1, the
+    second time, too; 2 nothing measured; 3 a node's own report ends with 3, or a node could not be ranked in a whole subsystem, where three and more
+    were measured.  Nodes that the sweep's own limits skip (--node-hours, --scavenge) are named, and are not missing.'''
     from plumbline.sweep import node as job, outliers, plan as plans, proposals, results, state
     from plumbline.sweep.remeasure import prepare
     from plumbline.sweep.selection import Limits, Selection
@@ -173,9 +173,6 @@ def show(folder, racks, switches):
     report.render(found, grid.terminal())
     for scores, nodes in by_key(('; '.join(its), node) for node, its in found.unjudged.items()).items():
         _say(f'{outliers.NO_PEERS}: {folded(nodes)}: {scores}')
-    if found.of_both:
-        _say('not used: the scores of sweeps that an older version ranked, of rates and ratios in one; plumbline rank tells those of each apart: '
-             f"{', '.join(found.of_both)}")
 
     def written():
         scatter.keep(Path(folder), found.frame, found.ranked)
@@ -270,7 +267,8 @@ def _left_behind(work):
 
 
 def _end(work):
-    '''Print what became of the nodes; the exit code.'''
+    '''Print what became of the nodes; the exit code, to which what they met when they were measured again counts, too.'''
+    from plumbline.sweep import findings, outliers, remeasure
     from plumbline.sweep.slurm import folded
     from plumbline.sweep.state import MEASURED, SKIPPED
     nodes = list(work.nodes.values())
@@ -283,8 +281,10 @@ def _end(work):
     if not measured:
         _say('NOTHING WAS MEASURED: this is not a pass')
         return 2
-    failed = any(node.status == 1 or 'FAIL' in node.verdicts for node in measured)      # a sweep that was begun before knows counts alone
+    again = remeasure.measured_again(work.folder)
+    failed = any(node.status == 1 for one in (work, *again) for node in one.nodes.values() if node.measured)
     missing = [node for node in nodes if not node.measured and node.state != SKIPPED]
+    missing += [node for one in again if one.folder.name == outliers.AGAIN for node in one.nodes.values() if findings.is_lost(node)]
     if missing:
         _say(f'missing nodes are no pass; to run them again: plumbline sweep --resume {work.name}')
     elif len(measured) < len(nodes):

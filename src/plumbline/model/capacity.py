@@ -113,14 +113,9 @@ def sizes(claims: Mapping[str, int], available: float | None = None) -> list[int
 
 
 def isotonic(y: ArrayLike) -> np.ndarray:
-    '''The non-decreasing series nearest to y in the sense of least squares (pool adjacent violators).'''
-    blocks: list[tuple[float, int]] = []     # mean, count
-    for value in np.asarray(y, dtype=float):
-        blocks.append((value, 1))
-        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            (b, n), (a, m) = blocks.pop(), blocks.pop()
-            blocks.append(((a * m + b * n) / (m + n), m + n))
-    return np.concatenate([np.full(count, mean) for mean, count in blocks])
+    '''The non-decreasing series nearest to y in the sense of least squares.'''
+    from scipy import optimize  # here: importing it takes long, and few measure caches
+    return np.asarray(optimize.isotonic_regression(y).x)
 
 
 def curve(row: ArrayLike) -> np.ndarray:

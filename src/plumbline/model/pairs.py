@@ -59,8 +59,8 @@ def bandwidth(record: dict) -> np.ndarray:
 
 
 def of_nodes(values: np.ndarray) -> np.ndarray:
-    '''For each node the median over its partners, sent and received; shape (ranks,).'''
-    return np.nanmedian(np.concatenate([values, values.T], axis=1), axis=1)
+    '''For each node the median over its partners, when it sends and when it receives: a fault may be of one direction; shape (2, ranks).'''
+    return np.stack([np.nanmedian(values, axis=1), np.nanmedian(values, axis=0)])
 
 
 def typical(values: np.ndarray) -> float:

@@ -91,7 +91,7 @@ class Measured(Part):
     :attr name: metric, a dot, subject; or the metric alone.
     :attr metric: one of the names of :mod:`plumbline.model.registry`.
     :attr subject: what it is about (a variant, a level), or None.
-    :attr subsystem: the part of the machine that it tells of, one of :data:`registry.SUBSYSTEMS`; not in older results.
+    :attr subsystem: the part of the machine that it tells of, one of :data:`registry.SUBSYSTEMS`.
     :attr value: the median of the samples, in the unit.
     :attr samples: in the order of measuring.
     :attr n: number of samples.
@@ -118,6 +118,7 @@ class Measured(Part):
     name: str
     metric: str
     subject: str | None
+    subsystem: str
     value: float
     unit: str
     samples: list | None
@@ -129,7 +130,6 @@ class Measured(Part):
     limit: float | None
     verdict: str
     reason: str
-    subsystem: str | Unset = UNSET
     sees: float | Unset = UNSET
     expected: dict[str, Any] | Unset = UNSET
     unjudged: str | Unset = UNSET
@@ -152,7 +152,7 @@ class Skipped(Part):
     :attr symptom: by which the diagnosis knows it.
     :attr recorded: metrics of the test that was skipped that the system has references of.
     :attr referenced: of a test that was not skipped the names of those that are meant and have references; ``subsystems``: of each its own, None
-        of a name that is not in the registry; not in older results.
+        of a name that is not in the registry.
     :attr subsystem: of what is meant, where neither the registry nor the check says it: of :data:`registry.STATED`.
     '''
     metric: str | None
@@ -186,7 +186,7 @@ class Result(Part):
     :attr level: what its metrics are pooled and scored by; None: nothing.
     :attr threads: ``one``, ``all``, or their number as a text.
     :attr ranks: their number, of MPI checks; ``transport``: the way of their messages.
-    :attr team: how many threads, or ranks of a node, are all, where no contention record tells.
+    :attr team: how many threads are all, where no contention record tells.
     :attr metrics: what was measured, and its verdicts.
     :attr records: the measurement records.
     :attr machine: the machine record, or what of it is known; None: the program prints none.

@@ -43,8 +43,6 @@ class MpiCheck(Ranks, ProgramCheck):
         if self.preload:
             command = ['env', f'LD_PRELOAD={self.programs.library(self.preload)}', *command]
         self.plumbline.ranks, self.plumbline.transport = len(self.cpus), self.transport
-        if self.ranks == 'all':
-            self.plumbline.team = len(self.cpus) // self.nodes
         self.run_command(command)
         return [*(f'{name}={value}' for name, value in self.env_vars.items()), *launcher, *command]
 

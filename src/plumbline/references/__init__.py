@@ -7,7 +7,6 @@ limits), ``config/references/SYSTEM.yaml`` what one site recorded.
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -17,7 +16,7 @@ except ImportError:
     from yaml import SafeDumper
 
 from plumbline.errors import PlumblineError
-from plumbline.model import registry
+from plumbline.model import parameters, registry
 from plumbline.model.baselines import PORTABLE
 from plumbline.references.files import directory, load, lookup, merge, of_processor, origins, overlaid, portable, recorded, tests
 from plumbline.references.peaks import check
@@ -147,22 +146,14 @@ def of_site(test, processor=None, node=None):
 
 
 def narrowed(path, test, leaves):
-    '''Leave in the file next to the evidence what is judged by: ReFrame knows no states.
+    '''Leave in the file next to the evidence what is judged by, as ReFrame finds it: it knows no states, and of a number no key.
 
     :arg path: what :func:`write_merged` returned.
     :arg leaves: metric -> (reference, lower, upper, unit), or None for a metric without a reference in its state.
     '''
-    name = type(test).__name__
-    references = {name: {'$index': ['$partition']}, **load(path)}       # the first of a check that has its own references only
-    keys = _keys(references, test)
-    usual = lookup(references, name, keys)
-    if all((tuple(usual[metric][:3]) if metric in usual else None) == leaf for metric, leaf in leaves.items()):
-        return path
-    node: dict[str, Any] = {metric: [*leaf[:3], registry.find(metric.partition('.')[0]).unit] for metric, leaf in leaves.items() if leaf is not None}
-    for key in reversed(keys):
-        node = {key: node}
-    entry = {name: {'$index': references[name]['$index'], **node}} if node else {}
-    kept = {key: value for key, value in references.items() if key.startswith('$')}
+    node = {metric: [*leaf[:3], registry.find(metric.partition('.')[0]).unit] for metric, leaf in leaves.items() if leaf is not None}
+    entry = {type(test).__name__: {'$index': ['$partition'], test.current_partition.fullname: node}} if node else {}
+    kept = {key: value for key, value in load(path).items() if key.startswith('$')}
     return _write(Path(path), {**entry, **kept})
 
 
@@ -177,7 +168,7 @@ def _write(path, content):
 
 
 def _attribute(test, key):
-    '''The value of one entry of ``$index`` for a ReFrame test, as ReFrame takes it.'''
+    '''The value of one entry of ``$index`` for a ReFrame test; of a parameter, or a number, the text that the archive has.'''
     special = {'$system': lambda: test.current_system.name,
                '$partition': lambda: test.current_partition.fullname,
                '$environ': lambda: test.current_environ.name}
@@ -187,7 +178,9 @@ def _attribute(test, key):
         return getattr(test.current_partition.processor, key.partition('.')[2])
     if key.startswith('$'):
         raise AttributeError(key)
-    return getattr(test, key)
+    its = parameters.of_display_name(test.display_name)[1]
+    value = its[key] if key in its else getattr(test, key)
+    return str(value) if isinstance(value, int) else value
 
 
 def _keys(references, test):

@@ -92,16 +92,15 @@ def of_another_state(leaf, better, factor):
     return (value, low / factor / value - 1 if better == registry.MORE else None, high * factor / value - 1 if better == registry.LESS else None)
 
 
-def floor(reference, beneath):
-    '''What is exact on any machine (:class:`references.Known` with a bound of 0), where a prediction from sessions would loosen it; else None.
+def floor(metric, reference, beneath):
+    '''What is exact on any machine (:class:`references.Known` of a count), where a prediction from sessions would loosen it; else None.
 
     Only what scatters can have less in a healthy session than in those that were recorded: a pair of CPUs lies as the topology says, or does not.
     '''
-    if not (beneath and reference.expected):
+    if not (beneath and reference.expected and registry.find(metric).noise == registry.COUNT):
         return None
-    leaf = beneath.references[0].leaf
-    low, high = verdict.bounds(leaf)
-    return beneath if leaf[0] in (low, high) and low <= reference.leaf[0] <= high else None
+    low, high = verdict.bounds(beneath.references[0].leaf)
+    return beneath if low <= reference.leaf[0] <= high else None
 
 
 def tighter(leaf, beneath):

@@ -10,7 +10,7 @@ import polars as pl
 from plumbline.errors import PlumblineError
 from plumbline.model import good_state, processor, registry, states
 from plumbline.model.prediction import LEAST_DEVIATION
-from plumbline.model.quantity import percent
+from plumbline.model.quantity import change, percent
 from plumbline.nodes import events
 from plumbline.references import recording
 from plumbline.references.files import lookup
@@ -99,7 +99,7 @@ class Choice:
             named |= {one.name: one for one in odd}
             if odd:
                 found, index, skipped = self._candidates({one.name for one in odd})
-                if self._drop(set(self.used) - {row['session'] for one in found for row in one.rows}):
+                if self._drop(set(self.used) - {row['session'] for one in found for row in one.rows}, odd):
                     continue
             apart = good_state.odd_session(usable(found), self.trusted)
             if apart is None:
@@ -108,8 +108,13 @@ class Choice:
             self.excluded.append((apart.name, f"odd: {apart.where} {percent(abs(apart.change), 0)} {'worse' if apart.change < 0 else 'better'}"
                                               f' than in the other sessions, most of all {apart.worst}'))
 
-    def _drop(self, emptied):
+    def _drop(self, emptied, odd):
         for name in sorted(emptied):
+            if name in self.trusted:
+                its = [one for one in odd if any(one.name in _nodes(row) for row in self.used[name])]
+                raise PlumblineError(f'{self.root}: session {name} ran on nodes only that differ from the others ('
+                                     f"{', '.join(f'{one.name} by {change(one.change, 0)}' for one in its)}); "
+                                     f"{' '.join(f'--with-node {one.name}' for one in its)} uses it")
             del self.used[name]
             self.excluded.append((name, 'it ran on nodes only that differ from the others'))
         return emptied
@@ -168,8 +173,7 @@ class Choice:
                 f"time{'s' * (missing > 1)}" + (', or take one by its name: --with SESSION' if named else ''))
 
     def _candidates(self, without=frozenset()):
-        rows = [row for name in sorted(self.used) for row in self.used[name]
-                if not without & {row['hostname'], *(row['hostname'] or '').split(',')}]
+        rows = [row for name in sorted(self.used) for row in self.used[name] if not without & _nodes(row)]
         places, index, skipped = recording.groups(rows, self.files, self.trusted)
         found = []
         for place, its_rows in sorted(places.items()):
@@ -177,6 +181,16 @@ class Choice:
             portable = lookup(self.files[1], test, keys, index[test])
             found += [_candidate(place, state, of_state, portable, self.peaks) for state, of_state in states.grouped(_present(its_rows))]
         return found, index, skipped
+
+
+def _nodes(row):
+    '''What a node may be called that a row is of: it alone, or several together.'''
+    return {row['hostname'], *(row['hostname'] or '').split(',')}
+
+
+def _node(row):
+    '''The node that a row is of; '' of several together, which may be others each time.'''
+    return '' if ',' in (row['hostname'] or '') else row['hostname']
 
 
 def _only(name, known, root):
@@ -199,8 +213,8 @@ def _present(rows):
     '''A metric's rows, in all states, of the processor and the numbers of threads that there are now, without those that must not be judged.'''
     last = _last_processor(rows)
     rows = [row for row in rows if processor.same(row['processor'], last)]
-    teams = {row['hostname']: row['team'] for row in rows if row['team']}       # the last one of each node
-    return recording.judgeable([row for row in rows if row['team'] in (0, teams.get(row['hostname']))])
+    teams = {_node(row): row['team'] for row in rows if row['team']}       # the last one of each node
+    return recording.judgeable([row for row in rows if row['team'] in (0, teams.get(_node(row)))])
 
 
 def _candidate(place, state, rows, portable, peaks):

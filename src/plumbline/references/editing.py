@@ -9,18 +9,29 @@ from pathlib import Path
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
+from yaml import ScalarNode
+from yaml.resolver import Resolver
 
 from plumbline import atomic
 from plumbline.errors import PlumblineError
 from plumbline.references.files import load
 
+#: Says what a scalar without quotes is in YAML 1.1, which ReFrame and we read: on, no and 4:2 are no text.
+_RESOLVER, _TEXT = Resolver(), Resolver.DEFAULT_SCALAR_TAG
+
 
 def _yaml():
     yaml = YAML(typ='rt')
     yaml.width = 4096       # a wrapped line is several lines of a diff
+    yaml.preserve_quotes = True
+    yaml.representer.add_representer(str, _text)
     yaml.representer.add_representer(type(None), lambda dumper, _: dumper.represent_scalar('tag:yaml.org,2002:null', 'null'))
     yaml.representer.add_representer(float, lambda dumper, value: dumper.represent_scalar('tag:yaml.org,2002:float', _number(value)))
     return yaml
+
+
+def _text(dumper, text):
+    return dumper.represent_scalar(_TEXT, text, None if _RESOLVER.resolve(ScalarNode, text, (True, False)) == _TEXT else "'")
 
 
 def _number(value):

@@ -20,7 +20,6 @@ from plumbline.model import processor, registry
 from plumbline.model.baselines import PORTABLE
 from plumbline.schemas import parsing
 from plumbline.settings import HOME, ROOT
-from plumbline.store import former
 
 _SPECIAL = ('$provenance', '$accepted', '$origin', '$recorded', '$known_issues', '$elsewhere', '$beneath')
 _UNITS = sorted({entry.unit for entry in registry.METRICS.values()})
@@ -111,10 +110,8 @@ def _mapped(change, node, *beside):
 
 def _wrong_origin(node, accepted, keys=('$provenance',)):
     '''Walk the provenance; the first that does not fit what was accepted, or :obj:`None`.'''
-    if not isinstance(node.get('accepted', node.get('when')), str):       # a level of keys
+    if not isinstance(node.get('accepted'), str):       # a level of keys
         return next(filter(None, (_wrong_origin(child, accepted, (*keys, key)) for key, child in node.items())), None)
-    if 'accepted' not in node:
-        return None
     where, when = '/'.join(keys), node['accepted']
     if when not in accepted:
         return f"field {where}: accepted '{when}' is not in $accepted; accept the references again"
@@ -137,7 +134,7 @@ def _load(path, _modified, _size):
         raise PlumblineError(f'{path}: not UTF-8 text ({error}); save it as UTF-8') from None
     except ValueError as error:       # no date of any year, a number of 5000 digits
         raise PlumblineError(f'{path}: {error}; fix the YAML') from None
-    references, wrong = _checked({} if references is None else former.references(references))
+    references, wrong = _checked({} if references is None else references)
     if wrong:
         raise PlumblineError(f'{path}: {wrong}')
     return references
@@ -265,7 +262,7 @@ def merge(portable, *sites):
 def of_processor(site, test, name):
     '''The references of a test without those that were recorded on other processors only: hardware changes, names of systems stay.
 
-    Where the sessions ran on several, each reference says its own; files did not always.
+    Where the sessions ran on several, each reference says its own; what was written by hand holds on all.
 
     :arg name: of the processor (:func:`processor.name`), or None where it is not known: then all are kept.
     :returns: (content of the file, sorted names of the other processors).
@@ -273,11 +270,10 @@ def of_processor(site, test, name):
     others: set[str] = set()
 
     def kept(leaf, origin):
-        origin = origin or {}
-        machine = site['$accepted'][origin['accepted']]['machine'] if 'accepted' in origin else origin.get('machine') or {}
-        own = [origin['processor']] if 'processor' in origin else None
-        names = own or machine.get('processors') or machine.get('cpu_models') or [machine.get('cpu_model')]     # the latter two were written before
-        if any(processor.same(name, one) for one in names):
+        if 'accepted' not in (origin or {}):
+            return leaf
+        names = [origin['processor']] if 'processor' in origin else site['$accepted'][origin['accepted']]['machine']['processors']
+        if not names or any(processor.same(name, one) for one in names):
             return leaf
         others.update(names)
         return None
@@ -298,23 +294,18 @@ def recorded(site, test):
     sessions = {when: entry['sessions'] for when, entry in site.get('$accepted', {}).items()}
 
     def known(leaf, origin):
-        if not origin:
+        if 'accepted' not in (origin or {}):
             return None
-        names = sessions.get(origin.get('accepted'), ())
-        usual = {key: origin.get(key) for key in ('threads', 'working_set')}      # files had those of the usual state only
-        states = ({**origin, 'reference': leaf}, *({**usual, **one} for one in origin.get('states', ())))
-        found = [_with_expectation(one, names) for one in states]
-        return found if any('state' in one or 'expected' in one for one in found) else None
+        names = sessions[origin['accepted']]
+        return [_with_expectation(one, names) for one in ({**origin, 'reference': leaf}, *origin.get('states', ()))]
 
     return _mapped(known, _below(site.get(test, {})), site.get('$provenance', {}).get(test))
 
 
 def _with_expectation(origin, sessions):
     found = {key: origin[key] for key in ('state', 'reference', 'simd_width', 'threads', 'working_set') if origin.get(key)}
-    if 'deviation' in origin:
-        found['expected'] = {**{key: origin[key] for key in ('deviation', 'freedom', 'spread') if key in origin}, 'measured': {
-            session: value for session, value in zip(sessions, origin['measured']) if value is not None}}
-    return found
+    return found | {'expected': {**{key: origin[key] for key in ('deviation', 'freedom', 'spread') if key in origin}, 'measured': {
+        session: value for session, value in zip(sessions, origin['measured']) if value is not None}}}
 
 
 def overlaid(known, own, entry):

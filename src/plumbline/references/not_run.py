@@ -51,9 +51,10 @@ def selection(command: str) -> dict | None:
     return {name: sorted(value) if isinstance(value, list) else value for name, value in found.items() if name not in ('run', 'verbose')}
 
 
-def _chosen(session_info):
-    '''The :func:`selection` of a session, by ReFrame's account of it (JSON).'''
-    return selection(json.loads(session_info or '{}').get('cmdline') or '')
+def _command(session_info):
+    '''The :func:`selection` of a session, by ReFrame's account of it (JSON), and the configuration files.'''
+    info = json.loads(session_info or '{}')
+    return selection(info.get('cmdline') or ''), info.get('config_files')
 
 
 def told(frame: pl.DataFrame, earlier: 'Earlier') -> pl.DataFrame:
@@ -66,14 +67,14 @@ def told(frame: pl.DataFrame, earlier: 'Earlier') -> pl.DataFrame:
     :arg frame: :data:`COLUMNS` of :data:`archive.SCHEMA` at least; :arg earlier: of its system.
     :raises PlumblineError: if a file of references is wrong, or its folder is missing.
     '''
-    chosen = _chosen(frame['session_info'][0])
+    chosen, files = _command(frame['session_info'][0])
     if not chosen:
         return frame
     system, session = frame['system'][0], frame['session'][0]
     nodes = frame['hostname'].drop_nulls().unique().to_list()
     own = nodes if len(nodes) == 1 and NODE.fullmatch(nodes[0]) else []     # of several the scheduler may have chosen others
     contents = [_content(system, node) for node in (None, *own)]
-    lacks = {'tests': dict(one for content in contents for one in _tests(content, frame, earlier, chosen).items()),
+    lacks = {'tests': dict(one for content in contents for one in _tests(content, frame, earlier, chosen, files).items()),
              'references': None if any(map(tests, contents)) else earlier.judged(session, chosen, _processors(frame))}
     text = json.dumps(lacks) if any(lacks.values()) else None
     return frame.with_columns(lacks=pl.when(pl.int_range(pl.len()) == 0).then(pl.lit(text, pl.String)))
@@ -96,7 +97,10 @@ class Earlier:
     @functools.cached_property
     def _commands(self):
         found = self._ask(lambda rows: rows.group_by('session').agg(pl.col('session_info').drop_nulls().first()))
-        return {session: _chosen(text) for session, text in found.iter_rows()}
+        return {session: _command(text) for session, text in found.iter_rows()}
+
+    def _alike(self, session, chosen):
+        return self._commands.get(session, (None,))[0] == chosen
 
     @functools.cached_property
     def _judged(self):
@@ -107,25 +111,29 @@ class Earlier:
     def judged(self, session, chosen, processors):
         '''[file of references, the last session before this one that it judged on such a processor, of the same command]; None without one.'''
         found = (one for one, ran_on in self._judged.items() if one < session and not processors.isdisjoint(ran_on))
-        last = max((one for one in found if self._commands.get(one) == chosen), default=None)
+        last = max((one for one in found if self._alike(one, chosen)), default=None)
         return last and [self._file, last]
 
-    def measured(self, test, session, chosen):
-        '''What the same command has measured of a test before this session: (session, what ``$index`` may name) of each case, the last first.'''
+    def measured(self, test, session, chosen, files, partitions):
+        '''What the same command has measured of a test before this session: (session, what ``$index`` may name) of each case, the last first.
+
+        With other configuration ``files`` in these ``partitions`` only: each may be of partitions of its own.
+        '''
         key = test, json.dumps(chosen)
         if key not in self._measured:
-            alike = [path for path in self._files if self._commands.get(path.stem) == chosen]
+            alike = [path for path in self._files if self._alike(path.stem, chosen)]
             measured = pl.col('check') == test, pl.col('metric').is_not_null()
             cases = self._ask(lambda rows: rows.filter(*measured).select('session', *_KEYS).unique(), alike)
             self._measured[key] = [(row['session'], known_keys(row)) for row in cases.sort('session', descending=True).iter_rows(named=True)]
-        return ((one, known) for one, known in self._measured[key] if one < session)
+        return ((one, known) for one, known in self._measured[key]
+                if one < session and (known['$partition'] in partitions or self._commands[one][1] == files))
 
 
 def _processors(frame):
     return set(frame['processor'].drop_nulls())
 
 
-def _tests(site, frame, earlier, chosen):
+def _tests(site, frame, earlier, chosen, files):
     ran_on = {f'{system}:{partition}': _processors(its) for (system, partition), its in frame.group_by('system', 'partition')}
     ran, skipped = (by_key((row['check'], known_keys(row)) for row in frame.filter(rows).select(_KEYS).unique().iter_rows(named=True))
                     for rows in (~_SKIPPED, _SKIPPED))
@@ -135,7 +143,7 @@ def _tests(site, frame, earlier, chosen):
             keys = dict(zip(site[test]['$index'], place[1:-1]))
             if any(fit(known, keys) for known in ran.get(test, ())):
                 continue
-            measured = earlier.measured(test, frame['session'][0], chosen)
+            measured = earlier.measured(test, frame['session'][0], chosen, files, ran_on)
             if session := next((session for session, known in measured if fit(known, keys)), None):
                 entry = found.setdefault('/'.join(place[:-1][:3]), [0, session, False])
                 entry[:] = entry[0] + 1, max(entry[1], session), entry[2] or any(fit(known, keys) for known in skipped.get(test, ()))

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from plumbline.errors import PlumblineError
-from plumbline.model import baselines, contention, parameters, probes, processor, records, registry, verdict
+from plumbline.model import baselines, contention, parameters, probes, processor, registry, verdict
 from plumbline.references.peaks import impossible, possible
 from plumbline.store import archive
 
@@ -30,12 +30,12 @@ _COLUMNS = ['session', 'started', 'system', 'partition', 'environ', 'hostname', 
 _CASE = ('partition', 'environ', 'test')
 
 #: What of a record is asked for.
-_OF_RECORD = ('variant', 'compiler', 'level', 'bytes', 'traffic', 'traffic_least', 'working_set')
+_OF_RECORD = ('variant', 'compiler', 'bytes', 'traffic', 'traffic_least')
 
 
 def rows_of(path, pattern, names):
-    '''The rows of one session's tests, each with its case's ``machine``, ``processor``, ``contention``, number of threads where they are all
-    (``team``; else 0), the lowest ``clock`` (a share of the base clock) and the records' metadata (``records``).
+    '''The rows of one session's tests, each with its case's ``machine``, ``processor``, ``contention``, number of ranks, or of threads where they are
+    all (``team``; else 0), the lowest ``clock`` (a share of the base clock) and the records' metadata (``records``).
 
     Only the last run of a test case counts: a metric that ReFrame's retry did not confirm is none.
 
@@ -62,13 +62,11 @@ def rows_of(path, pattern, names):
     of_node = {row['hostname']: row['processor'] for row in rows if row['processor']}
     for row in found:
         row['processor'] = processor.name(row['machine']) or of_node.get(row['hostname'])       # tests of other suites do not say
-        if row['working_set'] is None and row['record'] is not None:    # before it had a column
-            row['working_set'], = records.sets_in_caches([(row['metric'], row['subject'], record_of(row))], row['level'])
     return found
 
 
 def _team(detail):
-    return detail.get('team') or (contention.team(detail.get('contention') or ()) if detail.get('threads') == 'all' else 0)
+    return detail.get('ranks') or detail.get('team') or (contention.team(detail.get('contention') or ()) if detail.get('threads') == 'all' else 0)
 
 
 def _lowest_clock(detail):
@@ -133,14 +131,12 @@ def record_of(row):
 
 
 def _index(test, rows, *files):
-    '''``$index`` of a test: as the files have it, else what the rows can tell apart.'''
+    '''``$index`` of a test: as the files have it, else its parameters, and what else the rows can tell apart.'''
     for file in files:
         if test in file:
             return list(file[test]['$index'])
-    if registry.is_of_other_suite(rows[0]['metric']):
-        return ['$partition', '$environ', *(key for key in parameters.of_row(rows[0]) if key[0] != '.')]
-    return ['$partition', '$environ',
-            *(key for key in ('threads', 'level') if any(row[key] is not None for row in rows))]
+    columns = (key for key in ('threads', 'level') if any(row[key] is not None for row in rows))
+    return list(dict.fromkeys(['$partition', '$environ', *columns, *(key for key in parameters.of_row(rows[0]) if key[0] != '.')]))
 
 
 def keys_of(index, row):
@@ -161,7 +157,8 @@ def known_keys(row):
 
 
 def _as_pattern(text):
-    '''A key as ReFrame takes it, which is for a pattern: parameters of other suites hold what is none.'''
+    '''A key as ReFrame takes it, which is for a pattern, and as a site's file may have it: parameters hold what is none, and what looks like one.'''
+    text = re.sub(r'[*?\[\](){}|^$\\]', '.', text)
     try:
         re.compile(text)
     except re.error:
@@ -208,8 +205,8 @@ def groups(rows, files, trusted=()):
         for row in its_rows:
             path = (test, *keys_of(index[test], row), row['name'])
             if owner.setdefault(path, row['display_name']) != row['display_name']:
-                raise PlumblineError(f"{owner[path]} and {row['display_name']} have the same keys by $index {index[test]} of {test}; add the "
-                                     'parameter that tells them apart')
+                raise PlumblineError(f"{owner[path]} and {row['display_name']} have the same keys by $index {index[test]} of {test}: add the "
+                                     f'parameter that tells them apart, or take {test} out of the file, and it is recorded with all its parameters')
             found[path].append(row)
     return found, index, list(skipped.items())
 

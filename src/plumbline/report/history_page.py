@@ -11,7 +11,7 @@ import polars as pl
 from plumbline.analysis import counts
 from plumbline.model import changes, grouping, quantity, registry, stamp, verdict
 from plumbline.report.document import MARKS, packed, render
-from plumbline.report.history import KEY, differences, heading, losses, numbers, when
+from plumbline.report.history import KEY, differences, heading, numbers, when
 from plumbline.report.variance import labels
 
 #: More values than these would make a page too large to open: neighbouring sessions become one point.
@@ -21,13 +21,14 @@ MOST_POINTS = 250_000
 MOST_STEPS = 40
 
 
-def page(root, history, known):
+def page(root, history, known, losses):
     '''The page's text.
 
     :arg root: the archive's folder; :arg history: :class:`plumbline.analysis.history.History`.
     :arg known: what :func:`plumbline.analysis.history.courses` says of it.
+    :arg losses: that have come to stay, each a :class:`plumbline.report.history.Loss`; None where metrics were named: they are no subsystem.
     '''
-    courses, prior = known
+    courses, prior = known if losses is not None else ([], None)
     names = labels(history.metrics)
     together = -(-sum(len(one.values) for one in history.metrics.values()) // MOST_POINTS)
     number = {session: index for index, session in enumerate(history.sessions)}
@@ -48,7 +49,7 @@ def page(root, history, known):
     trends = {'sessions': list(map(when, history.sessions)), 'trends': _rounded([row.pop('trend') for row in drawn + metrics])}
     return render(
         'history.html.j2', figures=True, packed_trends=packed(json.dumps(trends, separators=(',', ':'))), history=history,
-        heading=list(heading(history)), losses=losses(root, history, known=known),
+        heading=list(heading(history)), losses=losses,
         courses=drawn, metrics=metrics, steps=_steps(root, history, found), weeks=_calendar(history), together=together, key=KEY)
 
 

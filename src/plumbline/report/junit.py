@@ -5,14 +5,11 @@ ReFrame's own ``--report-junit`` knows neither subsystems nor losses that last, 
 
 from xml.etree import ElementTree as xml
 
-from plumbline.analysis import answers
 from plumbline.model import grouping, verdict
 from plumbline.model.safe_text import shown
 
 #: Verdict -> element below a test case: a metric that is UNSTABLE among others that PASS is no failure of the session.
 _ELEMENTS = {verdict.FAIL: 'failure', verdict.UNSTABLE: 'skipped', verdict.NO_REFERENCE: 'skipped', verdict.KNOWN_ISSUE: 'skipped'}
-
-_ENDS = {1: ('failure', verdict.FAIL), 2: ('error', 'NOTHING MEASURED'), 3: ('error', 'NOT JUDGED')}
 
 
 def junit(session, losses=()):
@@ -48,13 +45,12 @@ def junit(session, losses=()):
         xml.SubElement(properties, 'property', name=question, value=_text(text))
     for loss in losses:
         _case(within, 'losses that last', loss.name, verdict.FAIL, loss.text)
-    element, why = ('error', 'REFRAME FAILED') if session.unexplained else _ENDS.get(session.exit_status(losses), (None, verdict.PASS))
-    if why == _ENDS[2][1] and session.broken_off:
-        why = f'BROKEN OFF by {session.broken_off}'
+    status, (end, _, why) = session.exit_status(losses), session.not_judged(losses).partition(': ')
+    element, ruling = {0: (None, verdict.PASS), 1: ('failure', verdict.FAIL)}.get(status, ('error', end))
     if not element and session.answers and all(one.verdict == verdict.NO_REFERENCE for one in session.answers):
-        element, why = 'skipped', verdict.NO_REFERENCE      # nothing was judged, which is no success either
-    _case(within, 'exit code of plumbline report', session.rows['session'][0], why,
-          answers.some(session.undecided, by='; ') if why == 'NOT JUDGED' else '; '.join(map(' '.join, told.items())), element)
+        element, ruling = 'skipped', verdict.NO_REFERENCE      # nothing was judged, which is no success either
+    _case(within, 'exit code of plumbline report', session.rows['session'][0], ruling,
+          why if status > 1 else '; '.join(map(' '.join, told.items())), element)
     for one in root:
         counts = {name: str(len(one.findall(f'testcase/{name}'))) for name in ('failure', 'error', 'skipped')}
         one.attrib.update(tests=str(len(one.findall('testcase'))), failures=counts['failure'], errors=counts['error'], skipped=counts['skipped'])

@@ -28,7 +28,7 @@ def wrong(summary):
 
     :arg summary: of :mod:`telemetry`.
     :returns: two: dictionary name -> ``of`` (the question; ``tests``, ``history`` or ``session`` where it is of none), ``state`` (FAIL or
-        :data:`NOT_JUDGED`), ``reason``, ``maintainers``, and ``check`` of what was not measured; dictionary.
+        :data:`NOT_JUDGED`), ``reason`` and ``maintainers``; dictionary.
     '''
     found: dict[str, dict] = {}
     good: dict[str, str] = {}
@@ -43,7 +43,9 @@ def wrong(summary):
         elif one['verdict'] in (verdict.PASS, verdict.KNOWN_ISSUE):
             good[name] = one['verdict']
         if one['metric'] or one['verdict'] == verdict.PASS:       # it ran; where it had not, no host was known
-            good |= dict.fromkeys((f'{where}: the test', f'{anywhere}: the test'), verdict.PASS)
+            good |= dict.fromkeys((f'{where}: the test', f'{anywhere}: the test', f'not measured: {anywhere}'), verdict.PASS)
+            place = f"{one['check']}/{summary['system']}:{one['partition']}"        # as the references have what did not run
+            good |= dict.fromkeys((f'not measured: {place}', f"not measured: {place}/{one['environment']}"), verdict.PASS)
     for (where, maintainers), judged in tests.items():
         if verdict.is_undecided(judged) and all(ruling != verdict.FAIL for ruling, _ in judged):
             found[f'{where}: the test'] = {'of': 'tests', 'state': NOT_JUDGED, 'reason': 'its samples scatter too much, or its runs differ',
@@ -53,8 +55,10 @@ def wrong(summary):
             found['the measurement'] = {'of': one['question'], 'state': NOT_JUDGED, 'reason': one['text'], 'maintainers': []}
         elif one['question'] == registry.MEASUREMENT and one['verdict'] != verdict.FAIL:
             good['the measurement'] = verdict.PASS
+    partitions = {one['partition'] for one in summary['metrics'] if one['metric']}
+    only = partitions.pop() if len(partitions) == 1 else ''     # of several each subsystem has its own in its name
     for one in summary['subsystems']:
-        name = f"subsystem {one['subsystem']}: {one['of']}"
+        name = f"subsystem {one['subsystem']}{f' of {only}' if only else ''}: {one['of']}"
         if one['verdict'] in (verdict.FAIL, verdict.UNSTABLE):
             state = verdict.FAIL if one['verdict'] == verdict.FAIL else NOT_JUDGED
             found[name] = {'of': one['question'], 'state': state, 'reason': one['reason'], 'maintainers': []}
@@ -62,8 +66,8 @@ def wrong(summary):
             good[name] = verdict.PASS
     for one in summary['not_measured']:
         if one['recorded']:
-            found[f"not measured: {one['test']}"] = {'of': 'tests', 'state': NOT_JUDGED, 'reason': one['reason'], 'maintainers': [],
-                                                     'check': one['check']}
+            name = f"not measured: {' '.join(filter(None, (one['test'], one['partition'], one['environment'])))}"
+            found[name] = {'of': 'tests', 'state': NOT_JUDGED, 'reason': one['reason'], 'maintainers': []}
     hosts = {one['host'] for one in summary['metrics']} - {''}
     for one in summary['courses']:
         name = f"lasting loss: {one['name']}"
@@ -75,9 +79,8 @@ def wrong(summary):
         good |= {f'lasting loss: {of} on {host}, {kind}': verdict.PASS for host in hosts if len(hosts) == 1}     # it has no course of its own
     status = summary['exit_status']
     if status == 2 or (status == 3 and not found):
-        why = 'nothing was measured, it was broken off, or no verdict says why ReFrame failed' if status == 2 else summary['not_judged']
-        found['the session'] = {'of': 'session', 'state': NOT_JUDGED, 'reason': why, 'maintainers': []}
-    elif status != 3:       # there may be more to it than what is found
+        found['the session'] = {'of': 'session', 'state': NOT_JUDGED, 'reason': summary['not_judged'], 'maintainers': []}
+    elif status == 0:       # beside a FAIL, too, something may not have been judged
         good['the session'] = verdict.PASS
     return found, good
 
@@ -89,9 +92,8 @@ def changes(before, summary):
     :returns: (list of changes, dictionaries with ``name``, ``of``, ``was``, ``now``, ``reason``, ``maintainers``; the state now).
     '''
     now, good = wrong(summary)
-    checks = {one['check'] for one in summary['metrics']}
     # What this session has not measured stays as it was: another mode may have run.
-    gone = {name: good.get(name, verdict.PASS) for name, one in before.items() if name not in now and (name in good or one.get('check') in checks)}
+    gone = {name: good[name] for name in before if name not in now and name in good}
     found = [{'name': name, 'was': before.get(name, {}).get('state', verdict.PASS), 'now': one['state'], **one} for name, one in now.items()
              if before.get(name, {}).get('state') != one['state']]
     found += [{'name': name, 'was': before[name]['state'], 'now': ruling, **before[name]} for name, ruling in gone.items()]
@@ -152,7 +154,7 @@ def _read(path):
     '''(Name of the last session that was told of, what was wrong then).'''
     try:
         found = json.loads(path.read_text(encoding='utf-8'))
-        before = {name: {'of': registry.OTHERS, **one} for name, one in found['wrong'].items()}      # 'of' is of late
+        before = found['wrong']
         if not all(isinstance(text, str) for text in (found['session'], *(one[key] for one in before.values() for key in ('of', 'state', 'reason')),
                                                       *(who for one in before.values() for who in one['maintainers']))):
             raise ValueError('a text is none')

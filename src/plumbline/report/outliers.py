@@ -82,6 +82,8 @@ def remarks(found):
         yield f'{place}: {len(nodes)} of its {size} nodes are outliers ({folded(nodes)}): look at what they share'
     if found.cleared:
         yield f'outliers at first, not when measured again: {folded(found.cleared)}'
+    if found.unconfirmed:
+        yield f'worse than before, and not measured again, or not comparably: {folded(found.unconfirmed)}'
     for node, text in found.having_less.items():
         yield (f'{node} has less than the nodes that are alike by the configuration of Slurm: {text}: look for a part that has failed; where it is '
                'meant to have less, give it a feature of its own there')
@@ -112,10 +114,12 @@ def remarks(found):
     better = ranked.better()
     if not better.is_empty():
         yield f"better than their peers, no alarm: {folded(better['node'].unique())}"
-    for reason, nodes in by_reason(node for node in found.nodes.values() if node.measured and node.status).items():
+    for reason, nodes in by_reason(node for node in (*found.nodes.values(), *found.again.values()) if node.measured and node.status).items():
         yield f'not in order by its own report: {folded(nodes)}: {reason}'
     for reason, nodes in by_reason(found.unmeasured).items():
         yield f'not measured: {folded(nodes)}: {reason}'
+    for reason, nodes in by_reason(node for node in found.again.values() if not node.measured).items():
+        yield f'not measured again: {folded(nodes)}: {reason}'
 
 
 def by_reason(nodes):

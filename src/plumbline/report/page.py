@@ -4,7 +4,7 @@ import itertools
 
 from plumbline.analysis import lines, machine_state, outline, subsystems
 from plumbline.analysis.gathered import MOST_NODES, gathered
-from plumbline.model import quantity, records
+from plumbline.model import records
 from plumbline.report import download, environments, figures
 from plumbline.report.document import embedded, render
 from plumbline.report.figures.common import not_drawn
@@ -38,7 +38,7 @@ def page(session, losses=()):
                   more_commands=len(commands[subsystems.MOST_COMMANDS :]), groups=list(zip(groups, firsts)), worst=worst,
                   folded=_FOLDED if len(groups) > worst else (), nodes=len({line.hostname for line in verdicts}), most_nodes=MOST_NODES,
                   complete=complete, rulings={line.verdict for line in verdicts}, unmeasured=len(session.not_measured),
-                  measured=any(quantity.known(line.value) for line in verdicts), not_measured=lines.by_reason(session.not_measured),
+                  not_measured=lines.by_reason(session.not_measured),
                   places=[name for name in ('partition', 'environ', 'hostname') if len({getattr(line, name) for line in verdicts}) > 1],
                   overview=small, drawn=drawn, per_check=per_check, total=total, machine=machine_state.machine_rows(details),
                   software=machine_state.software_rows(details, session.info), notes=machine_state.notes(details))

@@ -42,8 +42,8 @@ def summary(session, losses=(), courses=()):
         'no_cause_fits': found.unexplained, 'losses': list(map(str, losses)),
         'courses': [{'name': name, 'loss': text} for name, text in {**dict.fromkeys(courses), **{one.name: one.text for one in losses}}.items()],
         'metrics': [_metric(line) for line in session.verdicts],
-        'not_measured': [{'check': one.check, 'test': one.label, 'metric': one.metric, 'reason': one.reason, 'recorded': one.recorded}
-                         for one in session.not_measured]}
+        'not_measured': [{'partition': one.partition, 'environment': one.environ, 'check': one.check, 'test': one.test or one.label,
+                          'metric': one.metric, 'reason': one.reason, 'recorded': one.recorded} for one in session.not_measured]}
 
 
 def _metric(line):

@@ -240,7 +240,7 @@ def _with(cases, number, reference=None, known=None):
     chosen = cases[number]
     chosen.others = [case for case in cases if case is not chosen and np.size(case.metric.samples)]
     chosen.reference, chosen.reference_from = reference, known and known.file
-    chosen.floor = bounds.floor(reference, known.beneath) if known and not chosen.metric.doubt else None
+    chosen.floor = bounds.floor(chosen.metric.metric, reference, known.beneath) if known and not chosen.metric.doubt else None
     return chosen
 
 
@@ -363,7 +363,8 @@ def judged(case, widths=MappingProxyType({}), again=None):
     if ruling in (verdict.FAIL, verdict.UNSTABLE) and states.is_the_hosts(case.state) and not case.is_of_system and state not in reason:
         reason += f'; in the state {state}'
     measured = Measured(
-        name=metric.name, metric=metric.metric, subject=metric.subject, subsystem=registry.find(metric.metric).subsystem or UNSET,
+        name=metric.name, metric=metric.metric, subject=metric.subject,
+        subsystem=registry.subsystem(metric.metric, metric.subsystem or registry.LEVELS, (metric.record or {}).get('level')),      # or the check says
         value=found.value, unit=metric.unit, samples=np.asarray(metric.samples).tolist(), n=found.n, spread=found.spread,
         interval=list(found.interval), reference=list(reference[:3]) if reference else None,
         reference_from=case.reference_from if reference else None, limit=metric.limit, verdict=ruling, reason=reason,

@@ -20,7 +20,7 @@ def in_force(check, known, found):
     shipped = _by_baselines(found)
     known = {name: replace(one, beneath=one.beneath or shipped.get(name)) for name, one in known.items()}
     known = shipped | _of_the_same_test(check, known) | _own_references(check)
-    return _of_the_same_sets(check, _of_the_same_team(check, known, found), found)
+    return _of_the_same_sets(check, _of_the_same_team(check, known), found)
 
 
 def _by_baselines(found):
@@ -53,14 +53,15 @@ def _of_the_same_test(check, known):
     return _without(check, known, others, f"they are of the test without -P {', '.join(variables)}")
 
 
-def _of_the_same_team(check, known, found):
-    '''What is known of the metrics, without references of another number of threads, or ranks: ``all`` are as many as a quota lets run.'''
-    team = check.plumbline.team or contention.team(check.plumbline.contention or ())
+def _of_the_same_team(check, known):
+    '''What is known of the metrics, without references of another number of threads, or ranks: ``all`` are as many as a quota lets run, or as nodes
+    are idle.  Of metrics that were not measured, too: another number may have others.'''
+    team = check.plumbline.ranks or check.plumbline.team or contention.team(check.plumbline.contention or ())
 
     def why(others):
         numbers = ', '.join(map(str, sorted({number for name in others for one in known[name].references for number in one.threads})))
         return f"they are of {several(numbers, 'rank' if check.plumbline.ranks else 'thread')}, and {team} ran"
-    return _fitting(check, known, {name: one.of_team(team) if name in found else one for name, one in known.items()}, why)
+    return _fitting(check, known, {name: one.of_team(team) for name, one in known.items()}, why)
 
 
 def _of_the_same_sets(check, known, found):

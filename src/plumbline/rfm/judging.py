@@ -202,6 +202,8 @@ class Judging(OnNode):
             return
         if earlier := _WRONG.get(self._case()):
             raise SanityError(f'in an earlier run of this session: {earlier}')
+        if ', asked for CPU ' in self.output('stderr'):       # also where the records cannot be read
+            self.plumbline.symptom = 'misplaced'
         with contextlib.suppress(PlumblineError):      # what cannot be read fails where it is needed
             if wrong := self.wrong_result():
                 self.remember_wrong(wrong)

@@ -51,9 +51,9 @@ def _shown(number):
         time.sleep(1)
 
 
-def _is_elsewhere(job):
-    '''Whether it was sent to another cluster, where our own may have a job of the same number.'''
-    return any(re.match('-M|--cluster', word) for text in (*job.sched_access, *job.options, *job.cli_options) for word in text.split())
+def names_cluster(words):
+    '''Whether options of sbatch send a job to another cluster, where our own may have one of the same number.'''
+    return any(re.match(r'-M|--clusters?(=|\Z)', word) for word in words)
 
 
 def how(job):
@@ -66,7 +66,7 @@ def how(job):
         return 1, str(job.exception)
     if job.is_cancelling:
         return 1, f'the job was cancelled: it had not started after {job.max_pending_time:.0f} s (max_pending_time)'
-    if _is_elsewhere(job):
+    if names_cluster(word for text in (*job.sched_access, *job.options, *job.cli_options) for word in text.split()):
         return 1, f'ReFrame knows the job as {job.state}; the other cluster (-M, slurm_multi_cluster_mode) is not asked how it ended: see its output'
     try:
         shown = _shown(job.jobid)

@@ -48,7 +48,7 @@ log={folder}/{mode}-$(date -u +%Y%m%dT%H%M%SZ).log
 report={folder}/{mode}.json
 find {folder} -maxdepth 1 -type f -name {logs} -mtime +{keep} -delete
 rm -f "$report"
-{reframe} -C {config} -c {checks} -R --mode {mode} --report-file "$report" -r > "$log" 2>&1
+{reframe} -C {config} -c {checks} -R --mode {mode}{system} --report-file "$report" -r > "$log" 2>&1
 ended=$?
 verdicts=$({plumbline} report "$report" --reframe-status $ended{options} 2>&1)
 status=$?
@@ -143,12 +143,14 @@ def write(mode, config, folder, options=(), elsewhere=False):
     kept = {name: os.environ[name] for name in sorted(KEPT) if name in os.environ}
     if elsewhere and 'RFM_SYSTEM' not in kept:
         kept['RFM_SYSTEM'] = _system_of(config)
+    system = kept.get('RFM_SYSTEM', '')
     commands = {name: shlex.quote(str(Path(sys.executable).with_name(name))) for name in ('reframe', 'plumbline')}
     quoted = {'home': HOME, 'checks': ROOT / 'checks', 'folder': folder, 'lock': folder / 'lock', 'config': config, 'logs': f'{mode}-*.log'}
     script = _SCRIPT.format(mode=mode, about=MODES[mode].about, minutes=MODES[mode].minutes, keep=KEEP_DAYS,
                             command=shlex.join(['plumbline', *sys.argv[1:]]).replace('\n', ' '),
                             exports='\n'.join(f'export {name}={shlex.quote(value)}' for name, value in kept.items()),
                             options=''.join(f' {shlex.quote(option)}' for option in options),
+                            system=f' --system {shlex.quote(system)}' if ':' in system else '',   # for references/not_run.py another command
                             left=not_kept(),
                             **commands, **{name: shlex.quote(str(value)) for name, value in quoted.items()})
     _keep_to_ourselves(folder)

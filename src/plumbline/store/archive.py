@@ -22,7 +22,7 @@ from plumbline import atomic
 from plumbline.errors import PlumblineError, saying_why
 from plumbline.model import quantity, stamp
 from plumbline.model.safe_text import masked
-from plumbline.store import former, run_reports
+from plumbline.store import run_reports
 from plumbline.store.archive_rows import session_rows
 
 #: Columns of a file, in order.
@@ -55,7 +55,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'metric': pl.String,            # null: a test case without metrics
     'name': pl.String,
     'subject': pl.String,
-    'subsystem': pl.String,         # the part of the machine that it tells of; null in older files (former.py), and where metric is
+    'subsystem': pl.String,         # the part of the machine that it tells of; null where metric is
     'value': pl.Float64,
     'unit': pl.String,
     'samples': pl.List(pl.Float64),
@@ -233,6 +233,8 @@ def _check(path: Path) -> None:
     if other:
         raise PlumblineError(f'{path}: column {other[0]} is {schema[other[0]]}, and {SCHEMA[other[0]]} is read: written by another Plumbline, or '
                              'changed since; archive its run report again')
+    if 'subsystem' not in schema:        # nothing could be judged as a whole, or diagnosed: all would be well
+        raise PlumblineError(f'{path}: has no column subsystem, as an older Plumbline wrote it, which this one does not read: move it away')
 
 
 def all_files(root: str | Path, system: str = '*') -> list[Path]:
@@ -242,7 +244,7 @@ def all_files(root: str | Path, system: str = '*') -> list[Path]:
 
 def scan_files(files: list[Path]) -> pl.LazyFrame:
     '''The columns :data:`SCHEMA` of some sessions' files, lazily; see :func:`readable` first.'''
-    return former.rows(_scanned(files)) if files else pl.LazyFrame(schema=SCHEMA)
+    return _scanned(files) if files else pl.LazyFrame(schema=SCHEMA)
 
 
 def _scanned(files: str | Path | list[Path]) -> pl.LazyFrame:
@@ -277,19 +279,9 @@ def load_columns(path: str | Path, columns: Any, first: int = 0, count: int | No
     '''
     _check(Path(path))
     try:
-        return former.rows(_scanned(path).slice(first, count)).select(columns).collect()
+        return _scanned(path).slice(first, count).select(columns).collect()
     except DAMAGE as error:
         raise damaged(path, error) from None
-
-
-def processor(path: str | Path) -> str | None:
-    '''The name of the processor that a session ran on; None where no test says.'''
-    known = load_columns(path, pl.col('processor').drop_nulls().first()).item()
-    if known:
-        return known
-    # Before it had a column of its own.
-    told = pl.col('detail').str.json_path_match('$.machine.cpu_model').drop_nulls().first()
-    return load_columns(path, told).item()
 
 
 def damaged(what: object, error: BaseException) -> PlumblineError:

@@ -16,7 +16,6 @@ from plumbline.model import environment_errors, parameters, processor, records, 
 from plumbline.model.result import Measured, Result, known
 from plumbline.model.uncertainty import Summary
 from plumbline.scheduler import submit_errors
-from plumbline.store import former
 
 _MEASURED_NOTHING = 'measured nothing: the test passed without a metric'
 
@@ -73,7 +72,6 @@ def _payload(case: dict) -> tuple[dict, str | None]:
     payload = case.get('plumbline')
     if not isinstance(payload, dict) or not payload:
         return {}, None
-    payload = former.result(payload)
     wrong = schemas.complaint('result', payload)
     return ({}, f'result out of schema: {wrong}') if wrong else (payload, None)
 
@@ -92,7 +90,7 @@ def metric_row(metric: Measured, left: dict) -> dict:
 
     :arg left: the metric as the check left it.
     '''
-    row = {'metric': metric.metric, 'name': metric.name, 'subject': metric.subject, 'subsystem': known(metric.subsystem),
+    row = {'metric': metric.metric, 'name': metric.name, 'subject': metric.subject, 'subsystem': metric.subsystem,
            'value': metric.value, 'unit': metric.unit, 'samples': metric.samples, 'n': metric.n, 'spread': metric.spread,
            'reference_from': metric.reference_from, 'limit': metric.limit,
            'verdict': metric.verdict, 'reason': metric.reason, 'set_aside': known(metric.set_aside), 'sees': known(metric.sees),
@@ -253,9 +251,6 @@ def case_rows(case: dict, run: int, failed: Collection[str] = frozenset(), told:
     ends = ends or list(_others_metrics(case))
     end = _end_row(case, result, wrong, ends, failed, told)
     rows = [{**base, **row} for row in ends + ([end | {'symptom': known(result.symptom)}] if end else [])]
-    for row in rows:
-        if row.get('metric') and not row.get('subsystem'):
-            row['subsystem'] = former.subsystem(row)
     detail = {key: value for key, value in payload.items() if key != 'metrics'}
     if case.get('maintainers') and (detail or is_foreign(case)) and isinstance(case['maintainers'], list):
         detail['maintainers'] = [str(name) for name in case['maintainers']]
@@ -292,7 +287,7 @@ def _is_retry(run: list[dict], before: list[dict]) -> bool:
 
 def session_rows(report: dict) -> list[dict]:
     '''All rows of a run report, in the order of running; repetitions are cases of one run, as those of ``--repeat`` are.'''
-    runs = [[former.case({**case, 'result': _result(case)}) for case in run['testcases']] for run in report['runs']]
+    runs = [[{**case, 'result': _result(case)} for case in run['testcases']] for run in report['runs']]
     failed = {case['unique_name'] for run in runs for case in run if case['result'] not in ('pass', 'skip')}
     rows, ours, repeated = [], _ours([case for run in runs for case in run]), _is_repeated(report)
     repetition, retry = -1, 0

@@ -11,16 +11,17 @@ import io
 import math
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import polars as pl
 import reframe.utility.sanity as sn
 from reframe.core.exceptions import SanityError
 
 from plumbline.errors import PlumblineError
-from plumbline.model import quantity
-from plumbline.store import run_reports
+from plumbline.model import grouping, parameters, quantity, verdict
+from plumbline.store import archive, run_reports
 
 #: After so long without the end of a test, what comes is of another run: seconds.
 GAP = 12 * 3600
@@ -38,16 +39,17 @@ class Logs:
     '''What a folder of performance logs holds.
 
     :attr reports: one dictionary like ReFrame's run report for each run, oldest first.
-    :attr unreadable: what could not be read, a line each.
+    :attr skipped: what is in none of them, and why, a line each.
     '''
     reports: list
-    unreadable: list = field(default_factory=list)
+    skipped: list = field(default_factory=list)
 
 
-def read(folder: str | Path) -> Logs:
+def read(folder: str | Path, root: str | Path | None = None) -> Logs:
     '''All performance logs below a folder, those with older fields (``NAME.log.h0``) too.
 
     :arg folder: ``perflogdir``, or ``basedir`` of the handler; below it ReFrame writes ``SYSTEM/PARTITION/TEST.log``.
+    :arg root: of the archive that they are for: what comes there from run reports is skipped.
     :raises PlumblineError: if there is no line that can be read.
     '''
     unreadable = []
@@ -65,11 +67,40 @@ def read(folder: str | Path) -> Logs:
                              'name the folder that --perflogdir or the configuration names (SYSTEM/PARTITION/TEST.log)')
     known: collections.Counter[tuple[str, int]] = collections.Counter()
     reports = []
-    for system, run in _runs(cases.values()):
+    kept, skipped = _not_reported(cases.values(), root) if root else (cases.values(), [])
+    for system, run in _runs(kept):
         second = system, int(run[0]['ended'])
         reports.append(_report(system, run, known[second]))
         known[second] += 1
-    return Logs(reports, unreadable)
+    return Logs(reports, unreadable + skipped)
+
+
+def _not_reported(cases: Collection[dict], root: str | Path) -> tuple[Collection[dict], list[str]]:
+    '''The test cases that no run report tells of, and what is skipped.  Checks of ours are judged by what run reports alone have of them.'''
+    reported, skipped = archive.of_readable(archive.all_files(root), _reported)
+    ours = {_check(case) for case in cases if case['verdict'] in verdict.SEVERITY}
+    kept, left = [], collections.Counter[str]()
+    for case in cases:
+        test = case['system'], case['partition'], parameters.of_display_name(case['name'])[0]
+        if any(begin <= case['ended'] <= end for begin, end in reported.get(test, ())):
+            left['that the archive has from run reports'] += 1
+        elif _check(case) in ours:
+            left["of Plumbline's own checks: plumbline report archives them, with their run reports"] += 1
+        else:
+            kept.append(case)
+    return kept, skipped + [f"{quantity.several(count, 'test case')} {why}" for why, count in left.items()]
+
+
+def _check(case: dict) -> str:
+    return case['name'].split(' ')[0]
+
+
+def _reported(files: list[Path]) -> dict[tuple, list[tuple[float, float]]]:
+    '''(system, partition, test) -> when the sessions that have it began and ended, to the second; those from logs do not tell how long they took.'''
+    took = pl.col('session_info').drop_nulls().first().str.json_path_match('$.time_elapsed').cast(pl.Float64).over('session')
+    rows = archive.scan_files(files).select('system', 'partition', 'display_name', pl.col('started').dt.epoch('s'), took=took)
+    return grouping.by_key(((system, partition, test), (begin, begin + took + 1))
+                           for system, partition, test, begin, took in rows.drop_nulls('took').unique().collect().iter_rows())
 
 
 class _Unreadable(Exception):
@@ -127,7 +158,8 @@ def _case(row: dict[str, str | None], path: Path) -> dict | None:
     case = {'name': name, 'unique_name': row.get('unique_name') or name, 'result': row.get('result') or 'pass', 'ended': ended,
             'system': row.get('system') or folders[-2], 'partition': row.get('partition') or folders[-1],
             'environ': row.get('environ') or '', 'job_nodelist': nodes.split(',') if nodes else None,
-            'fail_phase': row.get('fail_phase'), 'fail_reason': row.get('fail_reason'), 'perfvalues': dict(_values(row))}
+            'fail_phase': row.get('fail_phase'), 'fail_reason': row.get('fail_reason'), 'perfvalues': dict(_values(row)),
+            'verdict': row.get('verdict')}
     if case['result'] == 'fail' and not case['fail_reason']:
         case.update(fail_phase=case['fail_phase'] or 'performance or earlier', fail_reason='its log does not say why')
     return case

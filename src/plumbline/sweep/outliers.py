@@ -40,7 +40,7 @@ class Findings:
     :attr earlier: how many sweeps before it say how nodes scatter.
     :attr lacking: node -> test -> :class:`lacking.Lack`.
     :attr rules: node -> rules of ``data/diagnosis.yaml`` that an outlier, or a node that lacks something, shows.
-    :attr of_both: :func:`ranking.of_both`.
+    :attr again: node -> :class:`state.Node` of its second measurement.
     '''
     name: str
     nodes: dict
@@ -52,7 +52,7 @@ class Findings:
     earlier: int = 0
     lacking: dict = field(default_factory=dict)
     rules: dict = field(default_factory=dict)
-    of_both: list = field(default_factory=list)
+    again: dict = field(default_factory=dict)
 
     def test(self, row):
         '''A row's test as people read it, with the environment where there are several.'''
@@ -72,10 +72,16 @@ class Findings:
         return self.odd.filter(pl.col('confirmed').fill_null(~pl.col('since')))
 
     @property
+    def unconfirmed(self):
+        '''Nodes that were worse than they had been, and of which no second measurement says all of it: neither named nor cleared.'''
+        named = set(self.named)
+        return [node for node in self.odd.filter(pl.col('confirmed').is_null())['node'].unique(maintain_order=True) if node not in named]
+
+    @property
     def cleared(self):
         '''Nodes that were outliers in the first measurement and not in the second.'''
-        named = set(self.named)
-        return [node for node in self.odd['node'].unique(maintain_order=True) if node not in named]
+        others = {*self.named, *self.unconfirmed}
+        return [node for node in self.odd['node'].unique(maintain_order=True) if node not in others]
 
     @property
     def without(self):
@@ -94,27 +100,22 @@ class Findings:
 
     @functools.cached_property
     def having_less(self):
-        '''Nodes of a kind with too few to rank that have fewer CPUs or less memory than most nodes with the same ``hardware``, which is what
-        Slurm is configured with, and of a kind that few have, which lacks some memory modules -> what each has and what those have, e.g.
-        ``724 GiB, they have 755 GiB``.'''
+        '''Nodes of a kind with too few to rank that have fewer CPUs or less memory than nodes of another one with the same model and ``hardware``,
+        which is what Slurm is configured with, and those of a kind that few have beside those with more, which lacks some memory modules -> what
+        each has and what those have, e.g. ``724 GiB, they have 755 GiB``.'''
         kinds = results.kinds(node for node in self.nodes.values() if node.measured)
         size = Counter((self.nodes[name].hardware, kind) for name, kind in kinds.items())
         machine = {kind: self.nodes[name].machine for name, kind in kinds.items()}
-        alike = Counter(self.nodes[name].hardware for name in kinds)
-        usual: dict[str, str] = {}
-        for (hardware, kind), count in size.most_common():
-            if count >= ranking.FEWEST:
-                usual.setdefault(hardware, kind)
-        found = {}
-        for name, kind in kinds.items():
-            theirs = usual.get(hardware := self.nodes[name].hardware)
-            if not theirs or not _has_less(machine[kind], machine[theirs]):
-                continue
-            few = size[hardware, kind]
-            if few < ranking.FEWEST or (few <= lacking.FEW * alike[hardware] and _lacks_modules(machine[kind], machine[theirs])):
-                parts = [pair for pair in zip(kind.rsplit(', ', 2), theirs.rsplit(', ', 2)) if pair[0] != pair[1]]
-                found[name] = ', they have '.join(', '.join(side) for side in zip(*parts))
-        return found
+        less = {}
+        for (hardware, kind), few in size.items():
+            more = {other: count for (where, other), count in size.items() if where == hardware and _has_less(machine[kind], machine[other])}
+            is_few = few <= lacking.FEW * (few + sum(more.values()))
+            theirs = [other for other, count in more.items() if count >= ranking.FEWEST
+                      and (few < ranking.FEWEST or (is_few and _lacks_modules(machine[kind], machine[other])))]
+            if theirs:      # of two sizes that are bought it has lost less of the smaller one
+                parts = zip(kind.rsplit(', ', 2), min(theirs, key=lambda other: machine[other]['kib']).rsplit(', ', 2))
+                less[hardware, kind] = ', they have '.join(', '.join(side) for side in zip(*(pair for pair in parts if pair[0] != pair[1])))
+        return {name: less[key] for name, kind in kinds.items() if (key := (self.nodes[name].hardware, kind)) in less}
 
     @property
     def unjudged(self):
@@ -177,11 +178,11 @@ def look(folder, racks=None, switches=None):
     sweep, frame = state.load(folder), results.frame(folder)
     earlier, sweeps = scatter.before(sweep.folder)
     in_states = scatter.in_states_before(sweep.folder)
-    scores = scatter.scores_before(sweep.folder)
-    ranked = ranking.rank(frame, earlier, scores, in_states)
+    ranked = ranking.rank(frame, earlier, scatter.scores_before(sweep.folder), in_states)
     odd = pl.concat([ranked.outliers(), ranked.suspects()], how='diagonal_relaxed')
-    again = sweep.folder / AGAIN
-    measured_again = results.frame(again) if (again / 'sweep.json').exists() else frame.clear()
+    folder = sweep.folder / AGAIN
+    again = state.load(folder).nodes if (folder / 'sweep.json').exists() else {}
+    measured_again = results.frame(folder) if again else frame.clear()
     odd = confirm.confirm(odd, ranked, measured_again, in_states)
     measured = {node.name for node in sweep.nodes.values() if node.measured}
     where = [{node: place for node, place in each.items() if node in measured}
@@ -198,7 +199,7 @@ def look(folder, racks=None, switches=None):
         for test, lack in tests.items():
             if reason := lacking.why(rows, test, lack):
                 lacks.setdefault(name, {})[test] = replace(lack, why=reason)
-    return Findings(sweep.name, sweep.nodes, frame, ranked, odd, texts, where, sweeps, lacks, rules, ranking.of_both(scores))
+    return Findings(sweep.name, sweep.nodes, frame, ranked, odd, texts, where, sweeps, lacks, rules, again)
 
 
 def placed(nodes, racks, switches):

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 
 import polars as pl
 
+from plumbline.analysis.answers import some
 from plumbline.model import quantity
 from plumbline.model.safe_text import shown
 from plumbline.nodes import events, history
@@ -108,11 +109,11 @@ def of_outlier(system, node):
     about = (rows[0]['what'], pl.Series([rows[0]['off']])) if rows else ('; '.join(told)[:150] or 'see its page',)
     command = drain_command(sweep, [node.name], *about)
     lines = [f"Node {node.name} of {system} is {'an outlier among its peers' if rows else 'not in order'}", '', *told]
-    for row in rows:
+    for row in rows[:findings.MOST]:
         lines.append(_line(row))
-        lines += [f'  {_line(one)}' for one in _rows(row.get('metrics'))]
-    if evidence.get('left'):
-        lines.append(f"and {quantity.several(evidence['left'], 'more row')} on the page")
+        lines += [f'  {_line(one)}' for one in _rows(row.get('metrics'))[:findings.MOST]]
+    if (left := len(rows) - findings.MOST) > 0:
+        lines.append(f"and {quantity.several(left, 'more row')} on the page")
     causes = [cause for cause in evidence['causes'] if isinstance(cause, str)] if isinstance(evidence.get('causes'), list) else []
     lines += ['', f"cause, as far as the node tells it: {'; '.join(causes) or 'not known'}", f'seen: {_times(node)}',
               *(f'{step["event"]} {when(step["at"])}: {step.get("reason", "")}' for step in node.steps if step['event'] != events.PROPOSED),
@@ -161,17 +162,20 @@ def _back_in_service(work, found, node):
     # By a clock that was ahead another one may be the last; by a sweep that was resumed late, this may not be.
     if bad := next((one for one in (last, node.last) if one.is_bad), None):
         return f'not to be put back: {bad.word}', None
+    if node.unmeasured:     # measured again, or later
+        return f'not to be put back: {node.doubt}', None
     command = f'scontrol update nodename={name} state=resume'
     evidence: dict = next((its for event in reversed(node.findings.values()) if (its := event.get('evidence', {})).get('rows')), {})
     back, off, missing = findings.changed_since(evidence, found.frame, name)
     if off:
-        return f"not to be put back: still off: {'; '.join(off)}", None
+        return f"not to be put back: still off: {some(off, findings.MOST, '; ')}", None
     lacked = next((one.lacks for one in reversed(node.measured) if one.lacks or one.rank == events.IN_ORDER), '')
     if missing or lacked or (not back and not last.is_good):
-        why = (f"not measured again: {', '.join(missing)}; run these checks on it" if missing else
+        why = (f'not measured again: {some(missing)}; run these checks on it' if missing else
                f"{f'beside peers it had {lacked}' if lacked else 'no metric was judged'}; measure it with two peers or more of its kind")
         return f'not known whether it is healthy: {why}', None
-    how = ['no FAIL'] + (['in order among its peers'] if last.rank == events.IN_ORDER else []) + back
+    how = ['no FAIL'] + (['in order among its peers'] if last.rank == events.IN_ORDER else [])
+    how += [some(back, findings.MOST, '; ')] if back else []
     ticket = [f'Node {name} of {work.plan["partition"]} is healthy again', '', *how, '', f'to put it back: {command}',
               f'then: plumbline nodes mark {name} returned --reason ...', '']
     return f"healthy again: {'; '.join(how)}", Proposal(name, RETURN, command, '\n'.join(map(shown, ticket)), evidence)

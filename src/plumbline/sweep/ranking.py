@@ -44,7 +44,7 @@ AS_FAR, CONFIRMED, CERTAIN = 0.5, 2.5, 4.0
 SORT, APART = 1 / 3, 10.0
 
 #: A value that is nothing beside those of its peers counts as this share of them: there is no logarithm of 0.
-_NOTHING = 1e-3
+NOTHING = 1e-3
 
 #: Least and most degrees of freedom of what is learnt from others: a handful of nodes cannot say how unlike metrics scatter, and of
 #: 6 to 12 metrics that scatter 1.3 times apart 10 degrees named a node in 6 % of sweeps; scores scatter between that of one metric and
@@ -199,15 +199,6 @@ def newly(scores, before):
     return ranked.with_columns(value=pl.col('value') * pl.col('before').exp(), median=pl.col('median') * pl.col('before').exp())
 
 
-def of_both(before):
-    '''The sweeps before whose scores do not tell rates from ratios, and so say nothing of today's: their names.
-
-    :arg before: as of :func:`rank`.
-    '''
-    told = pl.any_horizontal(pl.col('check').str.ends_with(subsystems.score_of('', kind)) for kind in (subsystems.RATES, subsystems.SHARES))
-    return [] if before is None else before.filter(~told)['sweep'].unique().sort().to_list()
-
-
 def _pooled(earlier):
     '''Metric -> (variance, degrees of freedom) of all earlier sweeps.
 
@@ -249,7 +240,7 @@ def _against_peers(rows):
     '''One metric's values with ``peers``, ``median``, ``low``, ``gap``, ``within`` (:func:`two_sorts`), ``change`` (a loss below 0, against
     the median of all), ``own`` and ``whole`` (variance of the others, and of all).'''
     raw = (rows['value'] * rows['there']).to_numpy()
-    x = np.log(np.maximum(raw, _NOTHING * np.median(raw)))
+    x = np.log(np.maximum(raw, NOTHING * np.median(raw)))
     centre = median_of_others(x)
     low, gap, within = two_sorts(x)
     of_all = MAD_TO_SIGMA * np.median(np.abs(x - np.median(x)))

@@ -138,7 +138,8 @@ def _prepared(folder):
         left = json.loads((folder / PREPARED).read_text())
         found = left['found'] or {key: kind() for key, kind in _FOUND.items()}
         good = (_ARCHIVED.fullmatch(left['archived']) and archive.readable([folder / OWN_ARCHIVE / left['archived']])[0]
-                and isinstance(left['why'], str) and {key: type(value) for key, value in found.items()} == _FOUND)
+                and isinstance(left['why'], str) and {key: type(value) for key, value in found.items()} == _FOUND
+                and all(isinstance(its, dict) for its in found['counts'].values()))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return left if good else None
@@ -266,7 +267,7 @@ def _measured(files, named):
 def main():
     '''``python -m plumbline.sweep.results NODE STATUS``, in the folder of the node, at the end of its job; ``STATUS`` is ReFrame's exit code.'''
     try:
-        prepare(Path.cwd(), sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)        # jobs of sweeps begun by an older version give none
+        prepare(Path.cwd(), sys.argv[1], int(sys.argv[2]))
     except (PlumblineError, OSError) as error:     # a full disk; the driver meets it again, and tells
         print(f'plumbline: {error}', file=sys.stderr)
 

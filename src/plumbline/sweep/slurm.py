@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ClusterShell.NodeSet import NodeSet
 
 from plumbline.errors import PlumblineError
-from plumbline.scheduler.job_state import ENDED, WAITING
+from plumbline.scheduler.job_state import ENDED, WAITING, names_cluster
 from plumbline.scheduler.submit_errors import with_fix
 from plumbline.system.commands import NoAnswer, ask, node_set
 
@@ -115,7 +115,7 @@ class Job:
 
 def _access_options(words):
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
-    for flags in (('-p', '--partition'), ('-C', '--constraint'), ('-w', '--nodelist'), ('-x', '--exclude'), ('-M', '--clusters', '--cluster')):
+    for flags in (('-p', '--partition'), ('-C', '--constraint'), ('-w', '--nodelist'), ('-x', '--exclude')):
         parser.add_argument(*flags)
     return parser.parse_known_args(words)[0]
 
@@ -191,7 +191,7 @@ class Slurm:
             self._options = _access_options(self.access)
         except (ValueError, argparse.ArgumentError) as error:
             raise PlumblineError(f'access options {access}: {error}: fix them in the site file') from None
-        if self._options.clusters or 'SBATCH_CLUSTERS' in os.environ:
+        if names_cluster(self.access) or 'SBATCH_CLUSTERS' in os.environ:
             raise PlumblineError('a sweep asks its own cluster alone for nodes and jobs: take -M, --clusters out of the access options, and '
                                  'SBATCH_CLUSTERS out of the environment, and begin it on the other cluster')
         if not shutil.which('sbatch'):

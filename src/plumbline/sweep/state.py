@@ -89,7 +89,7 @@ class Node:
     @property
     def told(self):
         '''What it has measured, or why it has not.'''
-        counts = [f'{question} {text}'.strip() for question, its in self._by_question().items()
+        counts = [f'{question} {text}'.strip() for question, its in self.counts.items()
                   if (text := ', '.join(f'{number} {verdict}' for verdict, number in its.items() if number))]
         return '; '.join(filter(None, (*counts, self.reason)))
 
@@ -101,11 +101,7 @@ class Node:
     @property
     def verdicts(self):
         '''Those that it has.'''
-        return {verdict for its in self._by_question().values() for verdict, number in its.items() if number}
-
-    def _by_question(self):
-        '''Its counts; those of a sweep that was begun before are of all questions together.'''
-        return self.counts if all(isinstance(its, dict) for its in self.counts.values()) else {'': self.counts}
+        return {verdict for its in self.counts.values() for verdict, number in its.items() if number}
 
     @property
     def seconds(self):
@@ -258,9 +254,8 @@ class Sweep:
             try:
                 entry = json.loads(line)
                 node = self.nodes[entry.pop('node')]
-                counts = (its.values() if isinstance(its, dict) else [its] for its in entry.get('counts', {}).values())
                 told = [*entry.items(), *(('since', seconds) for seconds in entry.get('spent', {}).values()),
-                        *(('status', number) for its in counts for number in its)]
+                        *(('status', number) for its in entry.get('counts', {}).values() for number in its.values())]
                 machine = {key: type(value) for key, value in entry.get('machine', {}).items()}
                 if entry['phase'] not in PHASES or machine not in ({}, _MACHINE) or not all(
                         isinstance(value, _SAID[key]) and (not isinstance(value, (int, float)) or 0 <= value < 1e11) for key, value in told):

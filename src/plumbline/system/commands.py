@@ -1,6 +1,7 @@
 '''Asking other programs, with an end, and the names of nodes that they answer with.'''
 
 import json
+import math
 import re
 import subprocess
 
@@ -19,22 +20,25 @@ class NoAnswer(PlumblineError):
     '''A program that is there did not say what it was asked.'''
 
 
-def ask(command, seconds=None, **more):
+def ask(command, seconds=None, named=3, **more):
     '''Standard output of a command.
 
-    :arg seconds: how long it may take; None for :data:`SECONDS`.
-    :raises NoAnswer: if it is not there, takes longer or ends with another exit code than 0; with its last words.
+    :arg seconds: how long it may take; None for :data:`SECONDS`, infinite for no end.
+    :arg named: of how many of its words a complaint makes its name; None for all.
+    :raises NoAnswer: if it is not there, takes longer or ends with another exit code than 0; with our last complaint, or its last words.
     '''
-    name, seconds = ' '.join(command[:3]), seconds or SECONDS
+    words, seconds = list(map(str, command)), seconds or SECONDS
+    name = ' '.join(words[:named])
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, encoding='utf-8', errors='replace', **more)
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds if math.isfinite(seconds) else None,
+                              encoding='utf-8', errors='replace', **more)
     except subprocess.TimeoutExpired:
         raise NoAnswer(f'{name} does not answer within {seconds} s') from None
     except OSError as error:
         raise NoAnswer(f'{name}: {error.strerror}') from None
     if done.returncode:
-        said = (done.stderr + done.stdout).strip().splitlines() or [f'exit code {done.returncode}']
-        raise NoAnswer(f'{name} failed: {said[-1].strip()}')
+        said = (done.stderr.strip() or done.stdout.strip() or f'exit code {done.returncode}').splitlines()
+        raise NoAnswer(f"{name} failed: {([line for line in said if line.startswith('plumbline: ')] or said)[-1].strip()}")
     return done.stdout
 
 

@@ -38,7 +38,7 @@ class PyPlumbline(PythonPackage):
         depends_on("py-rich@13.7:")
         depends_on("py-ruamel-yaml@0.18:")
         depends_on("py-ruptures@1.1.9:")
-        depends_on("py-scipy@1.11:")
+        depends_on("py-scipy@1.12:")
         depends_on("py-typer@0.20:")
 
     depends_on("cmake@3.20:", type="run")
