@@ -30,7 +30,7 @@ TELLS_OF = {'pingpong_simulated': registry.NO_MACHINE, 'pingpong': registry.MESS
             'network_patterns': registry.MESSAGES_NETWORK, 'fileio': registry.FILES, 'latency': registry.LATENCY, 'cores': registry.CORE,
             'peak': registry.CORE, 'app': registry.APPLICATIONS}
 
-SESSION_INFO = {'cmdline': 'reframe -C config/sample.py -c checks -R --mode health --max-retries 1 -r', 'version': '4.10.4', 'time_elapsed': 188.4,
+SESSION_INFO = {'cmdline': 'reframe -C config/sample.py -c checks -R --mode daily --max-retries 1 -r', 'version': '4.10.4', 'time_elapsed': 188.4,
                 'hostname': HOST, 'user': 'nobody', 'workdir': 'plumbline', 'num_cases': 11}
 MACHINE = {
     'record': 'machine', 'schema': 1, 'hostname': HOST, 'cpu_model': 'Synthetic CPU (made up, nobody measured it)', 'microcode': None,

@@ -152,8 +152,6 @@ def test_every_mode_has_tests(tmp_path):
     names = {mode: set(re.findall(r'^- (\w+)', plain(one.out), re.M)) for mode, one in done.items()}
     assert all(one.code == 0 for one in done.values()) and all(names.values())
     assert names['daily'] < names['upgrade'] < names['acceptance'] == shipped(CHECKS) - ON_REQUEST - BY_TAG - shipped(CHECKS / 'named')
-    options = {mode['name']: mode['options'] for mode in settings_of(rfm.REPOSITORY / 'config/localhost.py')['modes']}
-    assert options['health'] == options['daily'] and set(options) == {*settings.MODES, 'health'}
     assert names['node'] < names['screen'] > names['daily'] and {'tlb', 'fileio_modes', 'pingpong'} <= names['screen']
     assert {'limits', 'triad_memory', 'latency'} <= names['node'] and not names['node'] & shipped(CHECKS / 'mpi')
     # One compiler says what a node is worth.

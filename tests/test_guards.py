@@ -180,7 +180,7 @@ def test_hardware_is_accepted_by_more_processes(place):
 
 
 def test_failure_is_measured_again(place):
-    done = place.reframe('--mode=health', '-r', '-n', 'Flaky')
+    done = place.reframe('--mode=daily', '-r', '-n', 'Flaky')
     results = [done.cases(run)['Flaky']['result'] for run in (0, 1)]
     assert results == ['fail', 'pass'] and done.code == 0
     judged = place.judge()
@@ -234,7 +234,7 @@ def half_broken(tmp_path):
 def test_broken_check_file_stops_the_modes(place, half_broken):
     plain = place.reframe('-r', SERIAL, '-n', 'Told.*good', checks=half_broken)
     assert plain.code == 0 and 'skipping test file' in plain.out    # what ReFrame thinks of it
-    done = place.reframe('--mode=health', '-r', checks=half_broken)
+    done = place.reframe('--mode=daily', '-r', checks=half_broken)
     assert done.code == 1 and done.report is None
     assert 'skipping test file' in done.line('ERROR: run session stopped: ')
     assert 'Traceback' not in done.out
@@ -457,7 +457,7 @@ def test_wrong_references_are_one_line_and_fail_the_check_that_reads_them(place,
 
 def test_no_matching_system(place):
     '''ReFrame alone would fall back on a system of its own, have no test for it and pass.'''
-    done = place.reframe('--mode=health', '-r', CANNED_HOSTNAMES='nowhere[0-9]+')
+    done = place.reframe('--mode=daily', '-r', CANNED_HOSTNAMES='nowhere[0-9]+')
     assert done.code == 1
     assert 'no system of this configuration matches the host' in done.out and done.out.count('\n') == 1
     assert place.judge().code == 2

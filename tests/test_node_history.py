@@ -539,6 +539,15 @@ def test_a_node_that_was_found_by_a_subsystem_as_a_whole_is_put_back_once_that_i
         assert said in told
 
 
+@pytest.mark.parametrize('speed, which', [(100, 0), (60, 1), (None, 2)])
+def test_a_journal_without_the_score_of_then_goes_by_its_metrics(speed, which):
+    row = {'check': 'speed %threads=one', 'name': 'flops', 'environ': 'gnu', 'unit': 'Mflop/s', 'value': 60.0, 'median': 100.0, 'bad': 8.0, 'scale': 0.02,
+           'better': 1}
+    frame = table(numbered(100) if speed is None else {'n3': speed})
+    told = findings.changed_since({'rows': [{**row, 'check': 'core, rates and times', 'name': 'score', 'metrics': [row]}]}, frame, 'n3')
+    assert [len(its) for its in told] == [int(number == which) for number in range(3)]
+
+
 @pytest.mark.parametrize('disk, said', [([70], 'not to be put back: still off: disk bandwidth 70.0 MB/s'), ([100], 'healthy again'),
                                         ([], 'not known whether it is healthy: not measured again: disk bandwidth')])
 def test_a_second_fault_that_is_not_repaired_keeps_a_node_from_being_put_back(tmp_path, disk, said):
@@ -577,6 +586,10 @@ def test_what_a_node_meets_when_it_is_measured_again_counts(repaired, tmp_path, 
     assert said in remarks and 'worse than before, and not measured again, or not comparably: n3' in remarks
     assert [why for ruling, name, why in findings.not_in_order(work.folder) if name == 'n3' and 'again' in why] == (
         ['its own report, measured again: software 1 FAIL'] if doubt == 'FAIL' else [said.replace('n3: ', '')] * code)
+    # What a sweep that is gone on with has measured counts.
+    again.record(again.nodes['n3'], state.OVER, state=state.MEASURED, status=3, counts={'software': {'PASS': 1}}, reason='')
+    findings.record(work, found)
+    assert history.read('made', None).of('n3').unmeasured is None and sweep_command._status(work, 0, 0) == 3
 
 
 def test_a_repaired_node_whose_evidence_cannot_be_compared_is_put_back_among_peers(tmp_path):

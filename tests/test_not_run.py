@@ -6,6 +6,7 @@ import shutil
 import pytest
 from typer.testing import CliRunner
 
+import rfm
 from made_report import MACHINE, case, metric, result, write_report
 from plumbline.analysis.session import Session
 from plumbline.cli import app
@@ -162,6 +163,8 @@ def test_references_that_are_gone_are_no_pass(nights):
 
 @pytest.mark.parametrize('one, other, alike', [
     ('reframe -c checks -Rrn ^triad', "reframe --name='^triad' --checkpath checks -r --report-file=x.json -R -v", True),
+    ('reframe -c checks -R --mode daily -r', f'reframe -C a.py -c {rfm.REPOSITORY}/checks -R --mode daily -r', True),
+    ('reframe -c checks -R --mode daily -r', 'reframe --mode daily -r', True), ('reframe -c other -R -r', 'reframe -r', False),
     ('reframe -n a -n b -r', 'reframe -n b -n a -r', True), ('reframe -n a -r', 'reframe -r', False), ('reframe -r', 'reframe -r --cpu-only', False),
     ('reframe --mode daily -r -S a.samples=30', 'reframe --mode=daily -r -J p=debug', True)])
 def test_what_a_command_line_chooses(one, other, alike):

@@ -102,7 +102,7 @@ def test_subsystems_losses_and_what_was_left_out_have_a_state():
         assert notify.changes(both, summary(sample.frame(sample.case('cores', [sample.metric('of_base.one', 1.2)], **elsewhere)))) == ([], both)
     again, left = notify.changes(both, summary(sample.frame(sample.case('cores', [sample.metric('of_base.one', 1.2)], environ='intel'))))
     assert [(one['name'], one['now']) for one in again] == [('not measured: cores/sample:cpu/intel', 'PASS')] and left == state
-    assert notify.changes({}, summary(sample.frame(sample.skipped())))[0][0]['name'] == 'the session'
+    assert notify.changes({}, summary(sample.frame(sample.skipped())))[0][0]['name'] == 'the session as a whole'
 
 
 def test_a_test_whose_passes_see_nothing_and_a_disturbed_session_are_told():
@@ -142,9 +142,12 @@ def test_a_session_that_could_not_be_judged_is_told_where_nothing_else_says_so()
                                     sample.case('b', result='skip', fail_reason='aborted due to KeyboardInterrupt')))
 
     found, state = notify.changes({}, cut('PASS'))
-    assert [(one['name'], one['reason'].partition(':')[0]) for one in found] == [('the session', 'BROKEN OFF by SIGINT')]
+    assert [(one['name'], one['reason'].partition(':')[0]) for one in found] == [('the session as a whole', 'BROKEN OFF by SIGINT')]
     failed, state = told(state, cut('FAIL'))
-    assert failed == [('a', 'PASS', 'FAIL')] and 'the session' in state
+    assert failed == [('a', 'PASS', 'FAIL')] and 'the session as a whole' in state
+    # A night that measured something takes it back, whatever it FAILs by: the next that measures nothing is told.
+    standing = sample.case('a', [sample.metric('of_limit.x', 0.9, verdict='FAIL')])
+    assert told(state, summary(sample.frame(standing)))[0] == [('the', notify.NOT_JUDGED, 'PASS')]
 
 
 @pytest.fixture

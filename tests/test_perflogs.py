@@ -129,6 +129,17 @@ def test_what_run_reports_tell_of_is_no_second_session(tmp_path, later, ruling, 
     assert proposal.propose(root, 'made', tmp_path / 'made.yaml').excluded == []
 
 
+def test_a_run_is_named_by_the_tests_of_it_that_are_left_out_too(tmp_path):
+    '''So it has one name, whether those were in the archive when it was read or not.'''
+    root = tmp_path / 'archive'
+    made_log(tmp_path / 'logs/made/cpu/Triad.log', 'pass|1700000002|Triad %threads=one|bandwidth.plain|1000|MB/s')
+    made_log(tmp_path / 'logs/made/cpu/Stream.log', 'pass|1700007200|Stream|copy|12.5|GB/s')
+    before, = perflogs.read(tmp_path / 'logs', root).reports
+    archive.archive(write_report(tmp_path / 'r.json', [case(plumbline=result(metric()))], start=1700000000), root)
+    after, = perflogs.read(tmp_path / 'logs', root).reports
+    assert [len(one['runs'][0]['testcases']) for one in (before, after)] == [2, 1] and before['session_info'] == after['session_info']
+
+
 def made_log(path, *lines, more=''):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text('\n'.join([f'result|job_completion_time_unix|name|perf_var|perf_value|perf_unit{more}', *lines]) + '\n')

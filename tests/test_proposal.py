@@ -572,19 +572,20 @@ def test_each_state_judges_its_own_numbers_of_threads(tmp_path):
         assert [one.reason for one in check.plumbline.skipped or ()] == ([told] if told else [])
 
 
-@pytest.mark.parametrize('nodes, lost, told', [
-    (64, ['bandwidth.grid3 of made.yaml'], []),
-    (61, [], [('against its references', 'they are of 64 ranks, and 61 ran', ['bandwidth.grid3', 'bandwidth.ring'])])])
-def test_references_of_all_idle_nodes_judge_no_other_number_of_them(tmp_path, nodes, lost, told):
+@pytest.mark.parametrize('nodes, ranks, lost, told', [
+    (64, 64, ['bandwidth.grid3 of made.yaml'], []), (64, 61, [], 'they are of 64 ranks, and 61 ran'),
+    (None, 64, [], 'they are of a number of ranks that they do not tell (accept anew), and 64 ran')])
+def test_references_of_all_idle_nodes_judge_no_other_number_of_them(tmp_path, nodes, ranks, lost, told):
     '''Which may have other metrics.'''
-    sessions(tmp_path, make=lambda _: [case('node_grids', result(metric('bandwidth.ring'), metric('bandwidth.grid3'), level=None, threads=None, ranks=64))])
+    sessions(tmp_path, make=lambda _: [case('node_grids', result(metric('bandwidth.ring'), metric('bandwidth.grid3'), level=None, threads=None, ranks=nodes))])
     proposal.accept(propose(tmp_path))
     known = references.of_keys(references.load(references.write_merged(tmp_path, 'made', 'node_grids', tmp_path)), 'node_grids', ['made:cpu', 'gnu'])
-    check = types.SimpleNamespace(plumbline=Result(ranks=nodes), display_name='node_grids', reference=ScopedDict(),
+    check = types.SimpleNamespace(plumbline=Result(ranks=ranks), nodes=ranks, display_name='node_grids', reference=ScopedDict(),
                                   current_partition=types.SimpleNamespace(fullname='made:cpu'))
     found = {'bandwidth.ring': [evaluation.Case(Metric('bandwidth', 'ring', np.full(10, 1000.0)))]}
     assert Judging._recorded_but_not(check, in_force.in_force(check, known, found), set(found)) == lost
-    assert [(one.metric, one.reason, one.referenced) for one in check.plumbline.skipped or ()] == told
+    assert [(one.metric, one.reason, one.referenced) for one in check.plumbline.skipped or ()] == [
+        ('against its references', told, ['bandwidth.grid3', 'bandwidth.ring'])] * bool(told)
 
 
 def test_of_several_nodes_the_last_number_of_ranks_counts_whichever_they_were(tmp_path):

@@ -539,7 +539,7 @@ def test_health_reports_even_if_checks_failed(clone, make):
     clone.program('reframe', 'echo "reframe $*"; exit 1')
     clone.program('plumbline', 'echo "plumbline $*"; test -e "$2" || exit 3')
     done = make('make', 'health', PYTHONPATH='/elsewhere')
-    assert 'reframe -C config/localhost.py -c checks -R --mode health' in done.stdout
+    assert 'reframe -C config/localhost.py -c checks -R --mode daily' in done.stdout
     assert 'plumbline report reports/reframe/health.json' in done.stdout
     assert done.returncode == 2                         # make's own code for a failed recipe
     assert not stale.exists()

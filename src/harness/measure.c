@@ -97,10 +97,17 @@ static const double slices = 0.05;
 /* A sample may be shorter than its block by this factor. */
 enum { LONG_ENOUGH = 4 };
 
+/* Of all processes: they must agree on the number of passes. */
+static double clock_step(void)
+{
+    static double step;
+    return step > 0 ? step : (step = pl_processes.reduce_max(pl_clock_resolution()));
+}
+
 /* Of a narrowed case shorter samples do: nothing of it is as noisy as memory.  Of any the clock must tell those that lengthen() leaves. */
 static double block_of(const pl_measurement *m, const pl_options *o)
 {
-    return fmax(m->c.narrowed > 1 ? o->min_time / 4 : o->min_time, LONG_ENOUGH * PL_TICKS * pl_clock_resolution());
+    return fmax(m->c.narrowed > 1 ? o->min_time / 4 : o->min_time, LONG_ENOUGH * PL_TICKS * clock_step());
 }
 
 /* As many passes as the block needs, and the rate of the trials: the shortest of three counts (of two where a single

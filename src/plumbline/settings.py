@@ -101,9 +101,6 @@ MODES = {
                        ('-t ^acceptance$', '-S likwid_bench.effort=full'), True),
 }
 
-#: What ``daily`` was called at first; scripts that say so go on working.
-_FORMER_NAMES = {'health': 'daily'}
-
 #: How long a job may wait for its start, in ReFrame's form (``max_pending_time``): a nightly run is over before the next one.
 #: ``-S max_pending_time=3d`` says otherwise.
 MAX_PENDING_TIME = '12h'
@@ -247,13 +244,12 @@ def _modes(system, environments):
     # some wants these, so the mode names them too.
     named = on_command_line('-p', '--prgenv')
     one_of_each = [f"^({'|'.join(map(re.escape, representative(system, environments)))})$"]
-    modes = {**MODES, **{former: MODES[name] for former, name in _FORMER_NAMES.items()}}
     further = [*MEASURE, *([] if _keeps_apart(system) else ONE_BY_ONE)]
 
     def of(mode):
         patterns = named or ([] if mode.every_environment else one_of_each)
         return [*mode.options, *(f'-p {shlex.quote(pattern)}' for pattern in patterns), *further]
-    return [{'name': name, 'options': of(mode), 'target_systems': [system['name']]} for name, mode in modes.items()]
+    return [{'name': name, 'options': of(mode), 'target_systems': [system['name']]} for name, mode in MODES.items()]
 
 
 def site(systems, environments, logging=(), modes=(), general=(), **further):

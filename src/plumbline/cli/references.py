@@ -23,7 +23,7 @@ Sessions = Annotated[int, typer.Option(
 Tests = Annotated[str, typer.Option(help='only checks whose name matches this')]
 Output = Annotated[Path | None, typer.Option(help='the file of references (default config/references/SYSTEM.yaml)')]
 Machine = Annotated[Path | None, typer.Option('--machine', help='datasheet values: what no reference may exceed')]
-Cores = Annotated[int, typer.Option(help='cores of the node, for the datasheet', min=1)]
+Cores = Annotated[int | None, typer.Option(help='cores of the node, for the peaks of caches with all of them (none without)', min=1)]
 Archive = Annotated[Path, typer.Option('--archive')]
 Trusted = Annotated[list[str] | None, typer.Option(
     '--with', help='a session (or how its name begins) that is used although it failed, was unstable or is odd; several: again')]
@@ -35,13 +35,13 @@ Nodes = Annotated[list[str] | None, typer.Option('--with-node', help='a node tha
 
 def _peaks(machine_file, cores):
     from plumbline.system import datasheet
-    known = datasheet.peaks(datasheet.load(machine_file), cores) if machine_file else {}
-    return {f'{level}/{threads}': rate for (level, threads), rate in known.items()}
+    known = datasheet.peaks(datasheet.load(machine_file), cores or 1) if machine_file else {}
+    return {f'{level}/{threads}': rate for (level, threads), rate in known.items() if cores or threads == 'one' or level == 'memory'}
 
 
 def _add(name, text, writes):
     def command(system: System, sessions: Sessions = MOST_SESSIONS, tests: Tests = '', output: Output = None,
-                machine_file: Machine = None, cores: Cores = 1, archive_root: Archive = REPORTS / 'archive', trusted: Trusted = None,
+                machine_file: Machine = None, cores: Cores = None, archive_root: Archive = REPORTS / 'archive', trusted: Trusted = None,
                 nodes: Nodes = None, apart: Apart = LEAST_APART / 60, node: Node = None):
         from plumbline import references
         from plumbline.references import proposal
@@ -62,7 +62,7 @@ _add('accept', 'Propose, and write it; review it as a diff.', True)
 @app.command()
 def check(
     files: Annotated[list[Path] | None, typer.Argument(help='files of references (default: all of config/references)')] = None,
-    machine_file: Machine = None, cores: Cores = 1,
+    machine_file: Machine = None, cores: Cores = None,
 ):
     '''Refuse files of references that are malformed or that no hardware could reach.'''
     from plumbline import references

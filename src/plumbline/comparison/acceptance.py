@@ -29,7 +29,7 @@ class Summary:
     :attr broken_off: by what, '' where it ran to its end.
     :attr sha256: of the file that all its numbers are in.
     :attr answers: list of :class:`plumbline.analysis.answers.Answer`.
-    :attr not_judged: why its exit code is 3, or what broke it off, a line; '' where neither is so.
+    :attr not_judged: why its exit code is 2 or 3, or what broke it off, a line; '' where neither is so.
     :attr worst: :func:`worst`.
     '''
 

@@ -176,7 +176,9 @@ def read(system, archive_root=REPORTS / 'archive'):
         said = [event for event in said if not _is_ahead(event)]
     history.names = names = events.Names(said)
     # A sweep that was gone on with says of a node again what it said before: the last line counts.
-    measured, failed, hours, known = {}, {}, {}, set()
+    measured: dict[tuple, dict] = {}
+    failed: dict[tuple, dict] = {}
+    hours, known = {}, set()
     for event in said:
         name = names.of(event)
         node = history.nodes.setdefault(name, Node(name))
@@ -187,6 +189,7 @@ def read(system, archive_root=REPORTS / 'archive'):
             hours[key[:2]] = event.get('hours', 0.0)        # of all jobs of the sweep on that node so far
         if kind == events.MEASURED:
             measured[key] = event
+            failed = {one: its for one, its in failed.items() if one[:2] != key[:2]}
             known |= {event.get('session'), *map(str, event.get('again', ()))}
         elif kind == events.FAILED:
             failed[key] = event

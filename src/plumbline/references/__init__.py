@@ -68,9 +68,9 @@ class Known:
         '''The same without references of another working set of a cache than ``size``, bytes (None: not known); None where there are no others.'''
         return self._with(lambda one: size is None or one.working_set in (None, size))
 
-    def of_team(self, number):
-        '''The same without references of another number of threads, or ranks (0: not known).'''
-        return self._with(lambda one: not number or not one.threads or number in one.threads)
+    def of_team(self, number, told=False):
+        '''The same without references of another number of threads, or ranks (0: not known); with ``told`` without recorded ones that do not say.'''
+        return self._with(lambda one: not number or number in one.threads or not (one.threads or (told and one.expected)))
 
     def _with(self, applies):
         kept = list(filter(applies, self.references))

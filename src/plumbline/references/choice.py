@@ -112,6 +112,9 @@ class Choice:
         for name in sorted(emptied):
             if name in self.trusted:
                 its = [one for one in odd if any(one.name in _nodes(row) for row in self.used[name])]
+                if not its:
+                    raise PlumblineError(f'{self.root}: session {name} has nothing of the processor and the number of threads, or ranks, that the '
+                                         'last one has; leave it out')
                 raise PlumblineError(f'{self.root}: session {name} ran on nodes only that differ from the others ('
                                      f"{', '.join(f'{one.name} by {change(one.change, 0)}' for one in its)}); "
                                      f"{' '.join(f'--with-node {one.name}' for one in its)} uses it")

@@ -226,11 +226,12 @@ def _merge_node(portable, site, depth):
             for key in keys}
 
 
-def _refuse_patterns(name, entry):
+def refuse_patterns(name, entry):
+    '''Of a test in a site's file; :raises PlumblineError: where a key is one.'''
     for (_, *keys, _), _ in leaves({name: entry}):
         if pattern := next(filter(_PATTERN_CHARACTERS.search, keys), None):
             raise PlumblineError(f'references of {name}: {pattern!r} is a pattern, but a site records what it measured; name it exactly, patterns '
-                                 'belong in portable.yaml')
+                                 'belong in portable.yaml; where it was accepted, take it out and accept anew')
 
 
 def merge(portable, *sites):
@@ -254,7 +255,7 @@ def merge(portable, *sites):
         if ours and ours['$index'] != index:
             raise PlumblineError(f"references of {name}: $index is {ours['$index']} in "
                                  f"portable.yaml and {index} in the site's file; make them equal")
-        _refuse_patterns(name, theirs)
+        refuse_patterns(name, theirs)
         merged[name] = {'$index': index, **_merge_node(_below(ours), _below(theirs), len(index))}
     return merged
 
@@ -297,7 +298,8 @@ def recorded(site, test):
         if 'accepted' not in (origin or {}):
             return None
         names = sessions[origin['accepted']]
-        return [_with_expectation(one, names) for one in ({**origin, 'reference': leaf}, *origin.get('states', ()))]
+        usual = {key: origin[key] for key in ('threads', 'working_set') if key in origin}      # until 29 November 2026 of the usual state only
+        return [_with_expectation(one, names) for one in ({**origin, 'reference': leaf}, *({**usual, **one} for one in origin.get('states', ())))]
 
     return _mapped(known, _below(site.get(test, {})), site.get('$provenance', {}).get(test))
 

@@ -9,6 +9,7 @@ import argparse
 import functools
 import json
 import shlex
+from pathlib import Path
 
 import polars as pl
 
@@ -16,6 +17,7 @@ from plumbline.model.grouping import by_key
 from plumbline.references import NODE, directory, file_of
 from plumbline.references.files import leaves, load, of_processor, tests
 from plumbline.references.recording import fit, known_keys
+from plumbline.settings import ROOT
 from plumbline.store import archive
 
 #: ReFrame's options that choose the tests (4.10): with a value, and without.
@@ -35,8 +37,11 @@ class _Options(argparse.ArgumentParser):
         raise ValueError(message)
 
 
-def selection(command: str) -> dict | None:
-    '''What of ReFrame's command line chooses the tests; None where it cannot be read.'''
+def selection(command: str, folder: str | None = None) -> dict | None:
+    '''What of ReFrame's command line chooses the tests; None where it cannot be read.
+
+    :arg folder: where ReFrame was called.
+    '''
     options = _Options(add_help=False)
     for names in _CHOOSING:
         options.add_argument(*names.split('/'), action='append', default=[])
@@ -48,13 +53,15 @@ def selection(command: str) -> dict | None:
         found = vars(options.parse_known_args(words[1:])[0])
     except ValueError:
         return None
+    found['checkpath'] = [one for one in found['checkpath'] if Path(folder or ROOT, one).resolve() != ROOT / 'checks']
+    found['recursive'] = bool(found['recursive'] and found['checkpath'])       # of Plumbline's own checks the settings say so
     return {name: sorted(value) if isinstance(value, list) else value for name, value in found.items() if name not in ('run', 'verbose')}
 
 
 def _command(session_info):
     '''The :func:`selection` of a session, by ReFrame's account of it (JSON), and the configuration files.'''
     info = json.loads(session_info or '{}')
-    return selection(info.get('cmdline') or ''), info.get('config_files')
+    return selection(info.get('cmdline') or '', info.get('workdir')), info.get('config_files')
 
 
 def told(frame: pl.DataFrame, earlier: 'Earlier') -> pl.DataFrame:

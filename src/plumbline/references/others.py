@@ -15,7 +15,7 @@ from plumbline.errors import PlumblineError
 from plumbline.model import parameters, registry, verdict
 from plumbline.model.uncertainty import Summary
 from plumbline.references import bounds, directory, file_of, not_run
-from plumbline.references.files import leaves, load, lookup, of_processor, origin_of, recorded
+from plumbline.references.files import leaves, load, lookup, of_processor, origin_of, recorded, refuse_patterns
 from plumbline.references.recording import keys_of
 from plumbline.store import archive, run_reports
 from plumbline.store.archive_rows import BY_REFRAME
@@ -74,6 +74,7 @@ def _accepted(row: dict, name: str, model: str | None) -> Iterator[tuple[str, di
     own = {place for place, _ in leaves({test: site.get(test, {})}) if registry.is_of_other_suite(origin_of(site, place).get('metric'))}
     if not own or parameters.varied(parameters.of_row(row)):     # one of ours may have the same name
         return
+    refuse_patterns(test, site[test])
     keys = keys_of(site[test]['$index'], row)
     known = lookup({test: recorded(site, test) or {}}, test, keys)
     for place in sorted(own):

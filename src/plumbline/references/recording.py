@@ -161,8 +161,8 @@ def _as_pattern(text):
     text = re.sub(r'[*?\[\](){}|^$\\]', '.', text)
     try:
         re.compile(text)
-    except re.error:
-        return re.escape(text)
+    except re.error:        # +mpi; what compiles is in files as it is
+        return text.replace('+', '.')
     return text
 
 

@@ -78,8 +78,13 @@ def wrong(summary):
         of, _, kind = one['name'].rpartition(', ')
         good |= {f'lasting loss: {of} on {host}, {kind}': verdict.PASS for host in hosts if len(hosts) == 1}     # it has no course of its own
     status = summary['exit_status']
-    if status == 2 or (status == 3 and not found):
-        found['the session'] = {'of': 'session', 'state': NOT_JUDGED, 'reason': summary['not_judged'], 'maintainers': []}
+    its = {'of': 'session', 'state': NOT_JUDGED, 'reason': summary['not_judged'], 'maintainers': []}
+    if status == 2:
+        found['the session as a whole'] = its
+    elif not summary['not_judged'].startswith('BROKEN OFF'):
+        good['the session as a whole'] = verdict.PASS
+    if status == 3 and not found:
+        found['the session'] = its
     elif status == 0:       # beside a FAIL, too, something may not have been judged
         good['the session'] = verdict.PASS
     return found, good

@@ -60,8 +60,10 @@ def _of_the_same_team(check, known):
 
     def why(others):
         numbers = ', '.join(map(str, sorted({number for name in others for one in known[name].references for number in one.threads})))
-        return f"they are of {several(numbers, 'rank' if check.plumbline.ranks else 'thread')}, and {team} ran"
-    return _fitting(check, known, {name: one.of_team(team) for name, one in known.items()}, why)
+        of = several(numbers, 'rank' if check.plumbline.ranks else 'thread') if numbers else 'a number of ranks that they do not tell (accept anew)'
+        return f'they are of {of}, and {team} ran'
+    over_nodes = bool(check.plumbline.ranks) and getattr(check, 'nodes', 1) != 1
+    return _fitting(check, known, {name: one.of_team(team, over_nodes) for name, one in known.items()}, why)
 
 
 def _of_the_same_sets(check, known, found):

@@ -67,7 +67,7 @@ Description=Plumbline, mode {mode}: {about}
 
 [Service]
 Type=oneshot
-ExecStart=/bin/bash -l {script}
+{user}ExecStart=/bin/bash -l {script}
 '''
 
 _TIMER = '''\
@@ -216,10 +216,11 @@ def scrontab(script, when, options=()):
 
 
 def systemd(script, when, mode):
-    '''Write service and timer beside the script; the commands that install them.'''
+    '''Write service and timer beside the script; the commands, which are root's, that install them: what they start runs as who wrote them.'''
     for_unit = str(script).replace('\\', '\\\\').replace('%', '%%').replace('"', '\\"').replace('$', '$$')
     unit = script.parent / f'plumbline-{mode}'
-    _put(unit.with_suffix('.service'), _SERVICE.format(mode=mode, about=MODES[mode].about, script=f'"{for_unit}"'))
+    _put(unit.with_suffix('.service'), _SERVICE.format(
+        mode=mode, about=MODES[mode].about, script=f'"{for_unit}"', user=f'User={os.geteuid()}\n' if os.geteuid() else ''))
     _put(unit.with_suffix('.timer'), _TIMER.format(mode=mode, calendar=when.systemd))
     paths = ' '.join(shlex.quote(f'{unit}{suffix}') for suffix in ('.service', '.timer'))
     return [f'systemctl link {paths}', f'systemctl enable --now plumbline-{mode}.timer']

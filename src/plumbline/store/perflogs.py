@@ -68,9 +68,11 @@ def read(folder: str | Path, root: str | Path | None = None) -> Logs:
     known: collections.Counter[tuple[str, int]] = collections.Counter()
     reports = []
     kept, skipped = _not_reported(cases.values(), root) if root else (cases.values(), [])
-    for system, run in _runs(kept):
+    taken = set(map(id, kept))
+    for system, run in _runs(cases.values()):
         second = system, int(run[0]['ended'])
-        reports.append(_report(system, run, known[second]))
+        if its := [case for case in run if id(case) in taken]:
+            reports.append(_report(system, its, run[0]['ended'], known[second]))
         known[second] += 1
     return Logs(reports, unreadable + skipped)
 
@@ -223,10 +225,11 @@ def _runs(cases: Iterable[dict]) -> Iterator[tuple[str, list[dict]]]:
         yield system, run['cases']
 
 
-def _report(system: str, cases: list[dict], earlier: int) -> dict:
+def _report(system: str, cases: list[dict], began: float, earlier: int) -> dict:
     '''A run of a system has the same name whenever its logs are read again.
 
+    :arg began: when its first test case ended, of those that are left out, too.
     :arg earlier: how many began in the same second: the name of a session has no more of the time.
     '''
     uuid = (zlib.crc32(system.encode()) + earlier) % 2**32
-    return {'session_info': {'uuid': f'{uuid:08x}', 'time_start_unix': cases[0]['ended']}, 'runs': [{'testcases': cases}]}
+    return {'session_info': {'uuid': f'{uuid:08x}', 'time_start_unix': began}, 'runs': [{'testcases': cases}]}

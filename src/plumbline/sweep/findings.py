@@ -108,18 +108,19 @@ def record(work, found=None):
     told: dict[str, list[str]] = {node: [] for node in named}
     again = found.again if found else {}
 
-    def say(event):
-        if known.get((event['node'], event['at'])) != event:
+    def say(event, anew=False):
+        if differs := anew or known.get((event['node'], event['at'])) != event:
             new.append(event)
+        return differs
     for node in work.nodes.values():
         about = {'node': node.name, 'partition': partition, 'sweep': sweep}
         times = [one.nodes[node.name] for one in sweeps if node.name in one.nodes]
-        hours = round(sum(one.seconds for one in times) / 3600, 5)
+        hours, anew = round(sum(one.seconds for one in times) / 3600, 5), False
         if node.measured:
             rank = events.OUTLIER if node.name in named else events.IN_ORDER if node.name in ranked else None
             ruling = history.worst({verdict.FAIL if one.status == 1 else ruling for one in times for ruling in one.verdicts})
             lacks = _lacks(found, node.name) if found else ''
-            say({**about, 'at': node.at, 'event': events.MEASURED, 'session': node.session, 'verdict': ruling, 'rank': rank, 'lacks': lacks,
+            anew = say({**about, 'at': node.at, 'event': events.MEASURED, 'session': node.session, 'verdict': ruling, 'rank': rank, 'lacks': lacks,
                  'again': sorted(one.session for one in times[1:] if one.session), 'hours': hours})
             if found and (ruling == verdict.FAIL or lacks):
                 told[node.name] = [*(f'its own report: {one.told}' for one in times if one.status == 1), *filter(None, [lacks])]
@@ -128,7 +129,7 @@ def record(work, found=None):
             event = {**about, 'at': last.since if out else last.at, 'event': events.FAILED, 'state': last.state, 'reason': last.reason,
                      'hours': hours}
             if not out or any(earlier.get(key) != event[key] for key in ('event', 'state', 'reason')):     # else as an earlier sweep met it
-                say(event)
+                say(event, anew)        # what it measured takes back what it said before
     for node, texts in told.items():
         if before.get(node) != (its := {**evidence(found, node), 'told': texts}):
             new.append({'node': node, 'event': events.FOUND, 'partition': partition, 'sweep': sweep, 'evidence': its,
@@ -152,7 +153,7 @@ def changed_since(evidence_of_node, frame, node):
     back: list[str] = []
     off: list[str] = []
     missing: list[str] = []
-    for row in sorted(_sound(evidence_of_node.get('rows')), key=lambda row: row['name'] == 'score'):
+    for row in sorted(_rows(evidence_of_node), key=lambda row: row['name'] == 'score'):
         if row['name'] == 'score':
             about, (value, gone) = row['check'], _score(row, now)
         else:
@@ -164,6 +165,13 @@ def changed_since(evidence_of_node, frame, node):
         after, was, peers = (quantity.amount(each, row['unit'], row['median']) for each in (value, row['value'], row['median']))
         (off if still else back).append(f'{about} {after} (was {was}, its peers {peers})')
     return back, off, list(dict.fromkeys(missing))
+
+
+def _rows(evidence_of_node):
+    '''Rows of evidence; of a subsystem of which the journal has no score of then (before 30 November 2026) its metrics.'''
+    for row in _sound(evidence_of_node.get('rows')):
+        scored = row['name'] != 'score' or _sound(row.get('metrics'), usual=float)
+        yield from [row] if scored else _sound(row.get('metrics'))
 
 
 def _score(row, now):
