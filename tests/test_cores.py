@@ -368,6 +368,9 @@ def test_kinds_of_cores_as_the_kernel_has_them(programs, tmp_path, said, kinds):
                               LD_PRELOAD=str(library), HYBRID=f'{tmp_path}/')
     machine = records.parse(found.text, 'made').machine
     assert machine.get('core_kinds') == kinds
+    alone = programs.measured('triad', '--size', 1000, '--variants', 'plain', '--samples', 10, '--min-time', '0.0001', on=(1,),
+                              LD_PRELOAD=str(library), HYBRID=f'{tmp_path}/', PLUMBLINE_AMONG='0-1')
+    assert records.parse(alone.text, 'made').machine.get('core_kinds') == kinds
     assert 'implementer' not in said.get('.proc.cpuinfo', '') or (machine['midr'], machine['cpu_model']) == (
         {'implementer': '0x41', 'part': '0xd0c'}, None)
 

@@ -45,7 +45,7 @@ class fdtd_splitting(rfm.RunOnlyRegressionTest, LimitedCheck):
             for (told, name), loop in itertools.product(TOLD.items(), ('fused', 'split2', 'split3', 'distributed')):
                 variant, fused = name.format(loop), name.format('fused')
                 if variant not in found:
-                    for metric in (f'flops.{variant}', f'of_limit.{variant}', f'split_over_fused.{loop}.{told}'):
+                    for metric in (f'flops.{variant}', f'of_limit.{variant}', f'of_parts.{variant}', f'split_over_fused.{loop}.{told}'):
                         self.skip_metric(f'{metric}.{size}', f'{variant} is not in this build')
                 elif loop != 'fused':
                     ratios[loop, told] = limits.paired_ratio(found[variant], found[fused], 'flops')

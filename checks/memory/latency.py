@@ -26,7 +26,7 @@ class chase_per_level(rfm.RunOnlyRegressionTest, NativeCheck):
         given = [record for record in self.measurements if self.has_its_pages(record)]
         for record in self.measurements:
             if not self.has_its_pages(record):
-                self.skip_metric(f"latency.{record['level']}.{self.pages}", **self.why_base(record))
+                self.skip_metric(f"latency.{record['level']}.{self.pages}", parts=[record['level'] or self.pages], **self.why_base(record))
         of_level = {record['level']: record for record in given if record['size'] in self.intended}
         latencies = {level: tlb.nanoseconds(record) * 1e-3 for level, record in of_level.items()}
         if not latencies:

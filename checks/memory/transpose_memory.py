@@ -45,4 +45,4 @@ class transpose_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
         for record in others:
             yield metrics.Metric('speedup', f"{self.place}.{record['variant']}", limits.paired_ratio(record, rows, 'bytes'))
         if self.place == 'out' and all(record['variant'] != 'openblas' for record in group):
-            self.skip_metric('speedup.out.openblas', 'built without OpenBLAS')
+            self.skip_metric('speedup.out.openblas', 'built without OpenBLAS', ['openblas'])

@@ -29,4 +29,4 @@ class transpose_table6(rfm.RunOnlyRegressionTest, NativeCheck):
             if record is not plain:
                 yield metrics.Metric('speedup', record['variant'], limits.paired_ratio(record, plain, 'bytes'))
         if all(record['variant'] != 'openblas' for record in group):
-            self.skip_metric('speedup.openblas', 'built without OpenBLAS')
+            self.skip_metric('speedup.openblas', 'built without OpenBLAS', ['openblas'])

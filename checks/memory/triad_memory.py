@@ -22,5 +22,5 @@ class triad_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     def evaluate(self):
         group, = metrics.groups(self.measurements)
         if all(record['variant'] != 'fortran' for record in group):
-            self.skip_metric('of_limit.fortran', 'this environment has no Fortran compiler')
+            self.skip_metric('of_limit.fortran', 'this environment has no Fortran compiler', ['fortran'])
         yield from self.limited(group)

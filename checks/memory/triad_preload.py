@@ -33,7 +33,10 @@ class triad_preload(rfm.RunOnlyRegressionTest, LimitedCheck):
         if 'fortran' not in self.current_environ.features:
             self.skip_metric('all of preload_fortran', 'this environment has no Fortran compiler', ['preload_fortran'])
             del ways['preload_fortran']
-        sizes, _ = self.working_sets(self.cpus)
+        sizes, skipped = self.working_sets(self.cpus)
+        for level in ('L1', 'L2'):
+            if level in skipped:
+                self.skip_metric(f'all in {level}', skipped[level], [level])
         each = {level: sizes[level] // len(self.cpus) for level in ('L1', 'L2') if level in sizes}
         if not each:
             self.skip_test('neither an L1 nor an L2 is known, for which blocks could be made', 'speedup')

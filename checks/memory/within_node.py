@@ -66,7 +66,8 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
         return ['--variants', 'plain', '--size', ','.join(str(self.elements(level, 32)) for level in self.levels), '--min-time', '0.002']
 
     def start(self, command):
-        commands = [['env', *(f'{key}={value}' for key, value in pin.omp_environment(part).items()), 'taskset', '-c', topology.cpu_list(part),
+        among = f'PLUMBLINE_AMONG={topology.cpu_list(self.all_cpus)}'      # whose kinds of cores each process tells
+        commands = [['env', among, *(f'{key}={value}' for key, value in pin.omp_environment(part).items()), 'taskset', '-c', topology.cpu_list(part),
                      *command[:1], '--threads', len(part), '--cpus', ','.join(map(str, part)), *command[1:]] for part in self.parts]
         turns = ' '.join(f'{number}) exec {shlex.join(map(str, one))};;' for number, one in enumerate(commands))
         self.plumbline.threads = self.threads

@@ -293,7 +293,8 @@ void pl_write_machine(void)
     caches(allowed.count ? allowed.cpu[0] : 0);
     capacity();
     numa_nodes();
-    core_kinds(allowed);
+    const char *const among = getenv("PLUMBLINE_AMONG");        /* the CPUs of a check, each process of which may use some of them */
+    core_kinds(among ? pl_parse_cpulist(among, NULL) : allowed);
     base_clock(allowed);
     printf(", \"virtual\": \"%s\"", pl_is_virtual());
     if (pl_processes.write_places)
