@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+import sample_session as sample
 from made_report import case, metric, result, write_report
 from plumbline import bench
 from plumbline.bench import paper, scale
@@ -47,6 +48,13 @@ def test_what_cannot_be_measured_is_said_and_the_others_are_measured(monkeypatch
         'triads: no such kernel; there are one, other; and `verdicts` or `sweeps`, alone')
     assert str(CliRunner().invoke(app, ['bench', 'other', '--simulate']).exception) == (
         '--simulate: it is that of `verdicts` or `sweeps`: name one of them')
+
+
+def test_the_share_of_timed_loops_is_of_every_environment_or_said_to_be_unknown():
+    times = {'time_run': 10.0, 'timed_seconds': 4.0}
+    rows = sample.frame(*(sample.case('pingpong', [sample.metric('of_limit.x', 0.9)], environ=mpi) for mpi in ('gnu-openmpi', 'gnu-mpich')))
+    assert bench.overhead(rows.with_columns(**{name: pl.lit(value) for name, value in times.items()})).value == pytest.approx(0.4)
+    assert bench.overhead(None).line.startswith('NOT MEASURED  timed loops')
 
 
 def test_a_run_without_a_metric_is_not_multiplied(monkeypatch, tmp_path):

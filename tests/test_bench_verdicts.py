@@ -369,6 +369,8 @@ def test_the_row_of_a_fault_and_the_table_in_restructured_text(monkeypatch):
     assert table._row('hog', found, [seen(100, 1)]) == [
         'hog', '40 % memory, one thread', '40 % bandwidth.plain', '2 of 4', 'MISSED', '0: 1, 1: 2, 3: 1', 'metric 2', '1', '2']
     assert table._row('hog', [seen(81, 1)] * 4, [seen(100, 1)])[1:5] == ['19 % memory, one thread', '19 % bandwidth.plain', '0 of 4', '-']
+    of_other = seen(50, 1, 1, [('metric', registry.L1)])        # a FAIL that the fault has no part in does not find it
+    assert table._row('hog', [of_other], [seen(100, 1)])[3] == '0 of 1'
     assert table.grid([['fault', 'loss'], ['hog', '40 %'], ['busy loop', '-']]) == [
         '=========  ====', 'fault      loss', '=========  ====', 'hog        40 %', 'busy loop  -', '=========  ====']
 
@@ -391,7 +393,7 @@ def test_what_becomes_of_a_target(wrong, total, most, target):
     ({0: 20}, {1: 20}, ['met', 'too few to tell', 'met'], 3), ({0: 100}, {}, ['met', 'met', 'too few to tell'], 3)])
 def test_the_benchmark_ends_with_what_becomes_of_its_targets(tmp_path, monkeypatch, quiet, faulty, targets, code):
     monkeypatch.setitem(FAULTS, 'hog', faults.Fault('hog', (registry.MEMORY_ONE,), (), None))
-    monkeypatch.setattr(table, 'look', lambda place, one: seen(50 if one.kind == 'hog' else 100, 1, one.exit))
+    monkeypatch.setattr(table, 'look', lambda place, one: seen(50 if one.kind == 'hog' else 100, 1, one.exit, [('metric', registry.MEMORY_ONE)]))
     monkeypatch.setattr(session.Place, 'sessions', lambda place: [
         session.Session(kind, number, exit, None, float(number), 60.0, '') for kind, codes in (('null', quiet), ('hog', faulty))
         for exit, count in codes.items() for number in range(count)])
@@ -405,11 +407,12 @@ def test_bench_tells_what_is_there_of_the_verdicts(tmp_path, monkeypatch):
     monkeypatch.setattr(bench, 'FIGURES', {})
     words = ['bench', '--archive', str(tmp_path / 'archive')]
     done = CliRunner().invoke(cli.app, words)
-    assert (done.exit_code, done.output) == (0, '')     # nobody has run it
+    unknown = "NOT MEASURED  timed loops / time of the last session's tests: no session that says how long it took: run make health\n"
+    assert (done.exit_code, done.output) == (1, unknown)        # nobody has run it
     (tmp_path / 'verdicts').mkdir()
-    for more in ([], ['verdicts', '--null', '0', '--faults', '0']):
-        done = CliRunner().invoke(cli.app, words + more)
-        assert (done.exit_code, done.output) == (3, f'{tmp_path}/verdicts: no session yet\n')
+    assert CliRunner().invoke(cli.app, words).output == f'{unknown}{tmp_path}/verdicts: no session yet\n'
+    done = CliRunner().invoke(cli.app, [*words, 'verdicts', '--null', '0', '--faults', '0'])
+    assert (done.exit_code, done.output) == (3, f'{tmp_path}/verdicts: no session yet\n')
     monkeypatch.setattr(bench, 'FIGURES', {'none': lambda machine, pairs: [Figure('a / b', np.array([]))]})
     done = CliRunner().invoke(cli.app, words)
     assert done.exit_code == 1 and done.output.endswith('verdicts: no session yet\n')

@@ -140,7 +140,7 @@ def test_nothing_is_seen_before_its_time(mpi, ranks, values):
 @pytest.mark.parametrize('name', US)
 def test_the_bounds_would_tell(mpis, name):
     mpi = mpis(any_mpi())
-    code, _, _, errors = mpi.run(2, mpi.compiled('bounds'), library='', **{name: '2000'})
+    code, _, _, errors = mpi.run(2, mpi.compiled('bounds'), library='', **{name: '20000'})       # a busy machine is no slower than that
     assert code != 0 and 'too early' in errors
 
 
@@ -153,9 +153,9 @@ def test_clocks_of_other_nodes_are_compared(mpis):
     agree = [float(line.split()[-2]) for line in lines if 'clocks agree within' in line]
     assert agree and agree[0] > 0, errors
     # In truth the clock is the same: the bounds hold but for what the comparison says that it may be off.
-    _, _, _, errors = mpi.run(3, mpi.compiled('bounds'), PLUMBLINE_LATENCY_US='200', **here)
+    code, _, _, errors = mpi.run(3, mpi.compiled('bounds'), PLUMBLINE_LATENCY_US='200', **here)
     early = [int(line.split()[-4]) for line in errors.splitlines() if 'too early' in line]
-    assert all(ns <= 100_000 for ns in early), errors
+    assert (code == 0 or early) and all(ns <= 100_000 for ns in early), errors
 
 
 def tree(size):

@@ -12,7 +12,7 @@ from native import KERNELS, MEASURED, QUICK, SOURCE, needs, output_of, refused, 
 
 @pytest.fixture(scope='module')
 def mutated(tmp_path_factory):
-    return Mutated(tmp_path_factory.mktemp('mutants'), [*MUTANTS, PASSES_LEFT_OUT, HALF_OF_THE_HANDOVERS])
+    return Mutated(tmp_path_factory.mktemp('mutants'), [*MUTANTS, PASSES_LEFT_OUT])
 
 
 def test_every_kernel_has_mutants():
@@ -27,7 +27,7 @@ def test_mutant_is_found(mutated, mutant):
     hit = [record for record in records.values() if mutant.hits(record['variant'])]
     if mutant.isa and not any(record['isa'] in mutant.isa.split() for record in hit):
         pytest.skip(f'this CPU runs no function of {mutant.isa} here')
-    if found.code == 2 and 'do not use this build' in found.errors:
+    if found.code == 2 and 'do not use this build' in found.errors and mutant.variants == '*':
         return      # two threads on one part: it depends on their turns whether the atoms collide before the end, and it says which
     assert found.code == 1 and hit
     assert not [record['variant'] for record in hit if record['valid']], 'said to be valid'
@@ -45,7 +45,8 @@ def test_passes_that_take_no_time_are_refused(mutated):
 
 @two_cpus
 @pytest.mark.alone
-def test_half_of_the_handovers_is_found(mutated):
+def test_half_of_the_handovers_is_found(tmp_path):
+    mutated = Mutated(tmp_path, [HALF_OF_THE_HANDOVERS])       # it runs alone, and would have all others built again
     command = mutated.program_of(HALF_OF_THE_HANDOVERS).name, '--threads', 2, '--size', 10, *MEASURED
     found = next((found for found in (mutated.build.run(*command) for _ in range(100)) if found.code), None)
     assert found and found.code == 1 and 'the result is wrong' in found.errors and found.measurements[0]['valid'] is False

@@ -793,7 +793,7 @@ def test_a_node_is_named_once_it_was_slow_twice(cluster, tmp_path):
 @pytest.mark.parametrize('own, status, ranked, expected', [
     ([0] * 4, 0, 0, 0), ([0] * 4, 0, 1, 1), ([0, 0, 0, 3], 0, 0, 3), ([0, 0, 0, 3], 0, 1, 1), ([0, 3], 1, 0, 1), ([0] * 3, 0, 2, 3),
     ([0] * 2, 0, 2, 0), ([], 2, None, 2), ([0] * 4, 0, 3, 3), ([0] * 4, 1, 3, 1)])
-def test_a_sweep_that_could_judge_nothing_does_not_end_with_0(own, status, ranked, expected):
+def test_a_sweep_that_could_judge_nothing_does_not_end_with_0(tmp_path, own, status, ranked, expected):
     nodes = {f'n{number}': state.Node(f'n{number}', '', state.OVER, state=state.MEASURED, status=one) for number, one in enumerate(own)}
     nodes['down'] = state.Node('down', '', state.OVER, state='down', status=3)
-    assert command._status(types.SimpleNamespace(nodes=nodes), status, ranked) == expected
+    assert command._status(types.SimpleNamespace(nodes=nodes, folder=tmp_path), status, ranked) == expected

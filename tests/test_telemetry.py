@@ -53,10 +53,10 @@ def test_the_summary_fits_its_schema_and_no_two_samples_have_the_same_labels():
 
 def test_values_are_in_base_units_with_the_mode_and_what_is_not_known_is_left_out():
     text = telemetry.prometheus(summary(tiny()))
-    labels = r'{system="sample",mode="health",partition="cpu",environment="gnu",host="a\"b\\c",test="latency one",metric="latency.L1"'
+    labels = r'{system="sample",mode="daily",partition="cpu",environment="gnu",host="a\"b\\c",test="latency one",metric="latency.L1"'
     assert f'plumbline_time_seconds{labels}}} 2e-06\n' in text and f'plumbline_time_reference_seconds{labels}}} 1e-06\n' in text
     assert f'plumbline_verdict_info{labels},verdict="FAIL"}} 1\n' in text and 'lower_bound' not in text
-    assert 'plumbline_session_start_time_seconds{system="sample",mode="health"} 1767323045.0\n' in text
+    assert 'plumbline_session_start_time_seconds{system="sample",mode="daily"} 1767323045.0\n' in text
     assert 'nan' not in telemetry.prometheus(summary(sample.frame(sample.case('a', [sample.metric('of_limit.x', math.nan)]))))
     foreign = telemetry.prometheus(summary(sample.frame(sample.case('Stream', [sample.metric('Copy', 250.0, 'GB/s')], foreign=True))))
     assert re.search(r'^plumbline_other_value{.*metric="Copy",unit="GB/s"} 250.0$', foreign, re.M) and 'plumbline_value_ratio{' not in foreign
@@ -133,7 +133,7 @@ def test_a_real_prometheus_alerts_by_a_real_node_exporter(tmp_path):
         assert raised == {'PlumblineFail', 'PlumblineTooOld'}, (tmp_path / 'log').read_text()       # it is of January
         assert query(server, 'node_textfile_scrape_error')[0]['value'][1] == '0'
         fails = {one['metric']['mode']: one['value'][1] for one in query(server, 'plumbline_session_verdicts{verdict="FAIL",question="software"}')}
-        assert fails == dict.fromkeys(('health', 'upgrade'), str(found['counts']['software']['FAIL']))
+        assert fails == dict.fromkeys(('daily', 'upgrade'), str(found['counts']['software']['FAIL']))
     finally:
         for process in running:
             process.terminate()

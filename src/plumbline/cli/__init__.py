@@ -213,7 +213,7 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
     unknown = sorted(set(kernels or ()) - set(figures.FIGURES))
     if unknown:
         raise PlumblineError(f"{unknown[0]}: no such kernel; there are {', '.join(figures.FIGURES)}; and `verdicts` or `sweeps`, alone")
-    overhead = [figures.overhead(archive.load_session(archive_root))] if not kernels and archive.all_files(archive_root) else []
+    overhead = [] if kernels else [figures.overhead(archive.load_session(archive_root) if archive.all_files(archive_root) else None)]
     missed = 0
     for figure in itertools.chain(overhead, figures.figures(kernels or figures.FIGURES, pairs)):
         print(figure.line, flush=True)

@@ -3,6 +3,7 @@
 Every node has all CPUs of this host, and they are measured one after the other: they are alike, and each is alone.
 '''
 
+import itertools
 import json
 import os
 import random
@@ -154,6 +155,8 @@ class Place(of_machines.Place):
         self._references.mkdir(parents=True, exist_ok=True)
         shutil.copy(portable(directory()), self._references)
         (self.folder / 'site.py').write_text(_SITE.format(cpus=sorted(cpus)))
+        for kind, node in itertools.product(('hog', 'messages'), self.nodes):     # of a benchmark that was killed
+            (self.folder / kind / node).unlink(missing_ok=True)
         self._temporary = tempfile.TemporaryDirectory(prefix='plumbline-sweeps-')       # sockets have short paths
         try:
             self.cluster = started(self._temporary.name, NODES, cpus=[cpus] * NODES, favoured=True, extra=prepare(self.folder, cpus[-1])).start()

@@ -37,9 +37,9 @@ class Seen:
     fails: list
     causes: list
 
-    @property
-    def found(self):
-        return self.exit == 1
+    def finds(self, fault):
+        '''Whether it FAILs, and by what the fault makes slower, or names its cause: a FAIL may be of something else.'''
+        return self.exit == 1 and (self.names_cause(fault) or any(subsystem in fault.subsystems for _, subsystem in self.fails))
 
     def names_cause(self, fault):
         '''Whether one of its causes is the fault.'''
@@ -118,7 +118,8 @@ def exits(codes):
 
 
 def _row(name, seen, null):
-    fault, found = FAULTS[name], [session for session in seen if session.found]
+    fault = FAULTS[name]
+    found = [session for session in seen if session.finds(fault)]
     of_subsystems, of_metrics = losses(seen, null)
     lost = {subsystem: loss for subsystem, loss in of_subsystems.items() if subsystem in fault.subsystems}
     most = {metric: loss for metric, (loss, subsystem) in of_metrics.items() if subsystem in fault.subsystems}
