@@ -189,7 +189,7 @@ def detail_of(run):
     '''The :func:`outline.of` what is in the result of one run of a test case, read once; empty if the test left none.'''
     row: dict = next((row for row in run if row.get('detail')), {'detail': outline.Outline()})
     if isinstance(row['detail'], str):
-        row['detail'] = outline.of(outline.read(row['detail']))
+        row['detail'] = outline.of(json.loads(row['detail']))
     return row['detail']
 
 

@@ -34,11 +34,6 @@ class Outline(Result):
 _KEPT = {one.name for one in dataclasses.fields(Outline)} - {*DRAWN, 'probes'}
 
 
-def read(detail):
-    '''A result (without metrics), from the archive's JSON.'''
-    return json.loads(detail)
-
-
 def of(result):
     '''The :class:`Outline` of a result, a twentieth of it, for there may be a thousand nodes; parts that are equal are once in memory.'''
     kept: dict[str, Any] = {

@@ -40,12 +40,12 @@ class Session:
         '''Of some test cases the last run's result, with all that is drawn of it.'''
         named = zip(*(self.rows[name].fill_null('') for name in lines.CASE))
         last = {case: detail for case, detail in zip(named, self._details()) if detail and case in cases}
-        return {case: outline.read(detail) for case, detail in last.items()}
+        return {case: json.loads(detail) for case, detail in last.items()}
 
     @cached_property
     def cases(self):
         '''Its :func:`lines.case_runs`.'''
-        return lines.case_runs(self.rows, (detail and outline.of(outline.read(detail)) for detail in self._details()))
+        return lines.case_runs(self.rows, (detail and outline.of(json.loads(detail)) for detail in self._details()))
 
     @cached_property
     def verdicts(self):

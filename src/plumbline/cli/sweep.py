@@ -170,11 +170,8 @@ def show(folder, racks, switches):
     '''Print the outliers of a sweep, keep what later sweeps need of it and write its page; (what was found, whether a file could not be written).'''
     from plumbline.report import grid, outliers as report, sweep_page
     from plumbline.sweep import outliers, scatter
-    from plumbline.sweep.slurm import folded
     found = outliers.look(folder, racks, switches)
     report.render(found, grid.terminal())
-    for scores, nodes in by_key(('; '.join(its), node) for node, its in found.unjudged.items()).items():
-        _say(f'{outliers.NO_PEERS}: {folded(nodes)}: {scores}')
 
     def written():
         scatter.keep(Path(folder), found.frame, found.ranked)

@@ -128,12 +128,14 @@ def doubt_beside(others: np.ndarray | None) -> str | None:
 
 
 def clock_ratio(a: dict, b: dict) -> tuple[float, str | None]:
-    '''(clock beside the samples of one record over that beside those of another, why it is not known).
+    '''(clock after the samples of one record over that after those of another, why it is not known).
+
+    After them: cores that slept while fewer threads ran begin at their base clock (2.59 GHz before, 3.24 after samples of 10 ms).
 
     :arg a, b: measurement records.
     :returns: (ratio, None), or (1.0, a text).
     '''
-    clocks = [clock for record in (a, b) if (clock := beside(record, CLOCK)) is not None and np.isfinite(clock).any()]
+    clocks = [found[CLOCK][:, 1] for record in (a, b) if CLOCK in (found := features(record)) and np.isfinite(found[CLOCK][:, 1]).any()]
     if len(clocks) < 2:
         return 1.0, 'the clock beside the samples is not known, and that of all cores may be lower than that of one'
     one, other = (float(np.nanmedian(clock)) for clock in clocks)

@@ -11,6 +11,7 @@ from plumbline.model.parameters import as_words
 from plumbline.model.prediction import MOST_LOSS
 from plumbline.report.grid import grid
 from plumbline.sweep import ranking
+from plumbline.sweep.outliers import NO_PEERS
 from plumbline.sweep.ranking import FEWEST
 from plumbline.sweep.slurm import folded
 
@@ -29,7 +30,7 @@ def render(found, console):
     causes = ((cause, node) for node in dict.fromkeys([*found.named, *found.without]) for cause in found.causes[node])
     for cause, nodes in grouping.by_key(causes).items():
         say(f'  {folded(nodes)}: {cause}')
-    for text in [*sees(found), *remarks(found)]:
+    for text in [*unjudged(found), *sees(found), *remarks(found)]:
         say(f'  {text}')
     if found.named:
         say(f'outliers: {folded(found.named)}', 'bold')
@@ -52,6 +53,12 @@ def headline(found):
             + (f"; {quantity.several(len(found.having_less), 'node')} with fewer CPUs or less memory than peers" if found.having_less else '')
             + (f'; {measured - ranked} could not be ranked' if ranked < measured else '')
             + (f'; by {divided} of the metrics the nodes are of two sorts' if divided else ''))
+
+
+def unjudged(found):
+    '''Lines: the subsystems that nodes could not be judged in.'''
+    for scores, nodes in grouping.by_key(('; '.join(its), node) for node, its in found.unjudged.items()).items():
+        yield f'{NO_PEERS}: {folded(nodes)}: {scores}'
 
 
 def sees(found):

@@ -5,12 +5,10 @@ from pathlib import Path
 import polars as pl
 
 from plumbline.model import subsystems
-from plumbline.model.grouping import by_key
 from plumbline.model.quantity import percent
 from plumbline.report import deviations, outliers, save_file
 from plumbline.report.document import embedded, render
 from plumbline.sweep import ranking
-from plumbline.sweep.outliers import NO_PEERS
 from plumbline.sweep.slurm import folded
 
 #: Rows of one node that the page shows: of a slow node nearly every metric is.
@@ -30,13 +28,12 @@ def page(found):
     '''The page's text.'''
     figures = [{'title': title, 'caption': caption, 'data': embedded(figure)} for title, caption, figure in deviations.figures(found)]
     named, rows = found.named, outliers.odd_rows(found)
-    unjudged = by_key(('; '.join(its), node) for node, its in found.unjudged.items())
     nodes = [{'node': node, 'named': node in named, 'rows': rows[node][:MOST], 'left': max(0, len(rows[node]) - MOST),
               'causes': found.causes.get(node, [])} for node in [*named, *found.unconfirmed, *found.cleared]]
     kinds = found.frame.group_by('partition', 'kind', maintain_order=True).agg(pl.col('node').unique())
     return render(
         'sweep.html.j2', figures, found=found, headline=outliers.headline(found),
-        remarks=[*(f'{NO_PEERS}: {folded(its)}: {scores}' for scores, its in unjudged.items()), *outliers.sees(found), *outliers.remarks(found)],
+        remarks=[*outliers.unjudged(found), *outliers.sees(found), *outliers.remarks(found)],
         hostlist=folded(named), nodes=nodes,
         missing=[(folded(nodes), len(nodes), reason) for reason, nodes in outliers.by_reason(found.unmeasured).items()],
         kinds=[(partition, kind or 'unknown', len(alike), folded(alike)) for partition, kind, alike in kinds.iter_rows()], drawn=figures,

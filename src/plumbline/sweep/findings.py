@@ -121,7 +121,7 @@ def record(work, found=None):
             ruling = history.worst({verdict.FAIL if one.status == 1 else ruling for one in times for ruling in one.verdicts})
             lacks = _lacks(found, node.name) if found else ''
             anew = say({**about, 'at': node.at, 'event': events.MEASURED, 'session': node.session, 'verdict': ruling, 'rank': rank, 'lacks': lacks,
-                 'again': sorted(one.session for one in times[1:] if one.session), 'hours': hours})
+                        'again': sorted(one.session for one in times[1:] if one.session), 'hours': hours})
             if found and (ruling == verdict.FAIL or lacks):
                 told[node.name] = [*(f'its own report: {one.told}' for one in times if one.status == 1), *filter(None, [lacks])]
         if is_lost(last := again.get(node.name, node)):
