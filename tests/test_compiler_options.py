@@ -190,7 +190,7 @@ def test_flags_of_the_environment_that_cannot_be_measured_are_not_judged_by_othe
     case = SimpleNamespace(measurements=[record], kernel='emit', skip_metric=lambda *told: skipped.append(told), note=print)
     check = runpy.run_path(str(rfm.REPOSITORY / 'checks/compute/compiler_options.py'))['compiler_options']
     assert [metric.metric for metric in check.evaluate(case)] == ['flops']
-    assert skipped == [('flops.site', refused), ('of_best.unchanged', refused)]
+    assert skipped == [('flops.site', refused, ['unchanged_site', 'optimised_site']), ('of_best.unchanged', refused)]
 
 
 def test_a_wrong_result_fails_by_name(done):
