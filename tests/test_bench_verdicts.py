@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -438,6 +438,15 @@ def measured(tmp_path):
     place.portable.parent.mkdir()
     place.portable.write_text('{}')
     return place, lambda *numbers, **how: [archived(place, number, **how) for number in numbers]
+
+
+def test_a_session_with_a_fault_is_not_in_the_history_of_the_next(measured, monkeypatch):
+    place, sessions = measured
+    healthy, = sessions(1)
+    monkeypatch.setattr(session.Place, 'measure', lambda place, kind, number, launch: archived(place, number, factor=0.5))
+    ended = place.measure_with(replace(FAULTS['hog'], provoke=lambda folder: contextlib.nullcontext(Launch())), 'hog', 2)
+    assert [path.stem for path in archive.sessions(place.archive)] == [healthy.name]
+    assert place.rows(ended)['value'].median() < 600 < place.rows(healthy)['value'].median()
 
 
 def test_sessions_are_held_against_references_from_others_of_them(measured):

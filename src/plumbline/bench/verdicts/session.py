@@ -72,6 +72,7 @@ class Place:
     def __init__(self, folder):
         self.folder = Path(folder).absolute()
         self.archive, self.report = self.folder / 'archive', self.folder / 'run.json'
+        self._faulty = self.folder / 'faulty'
         self._references = self.folder / 'references'
 
     @property
@@ -122,7 +123,21 @@ class Place:
         '''The same with a fault (:class:`plumbline.bench.verdicts.faults.Fault`).'''
         self.folder.mkdir(parents=True, exist_ok=True)
         with fault.provoke(self.folder) as launch:
-            return self.measure(kind, number, launch)
+            session = self.measure(kind, number, launch)
+            if session.name:
+                self._set_aside(session)
+        return session
+
+    def _set_aside(self, session):
+        '''The history of this machine knows no fault but what a session itself finds: others' losses would last, or have gone.'''
+        path = self._file(session)
+        aside = self._faulty / path.relative_to(self.archive)
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        path.rename(aside)
+
+    def _file(self, session):
+        path, = (path for folder in (self.archive, self._faulty) for path in folder.glob(f'*/*/{session.name}.parquet'))
+        return path
 
     def keep(self, session):
         '''Write what a session was; it.'''
@@ -140,8 +155,7 @@ class Place:
 
     def rows(self, session):
         '''The archive's rows of a session that was measured.'''
-        path, = self.archive.glob(f'*/*/{session.name}.parquet')
-        return archive.load_columns(path, list(archive.SCHEMA))
+        return archive.load_columns(self._file(session), list(archive.SCHEMA))
 
     def _archived(self):
         if not self.report.exists():
