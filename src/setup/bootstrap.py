@@ -7,7 +7,8 @@
 
 The order of the work keeps a machine from being left half-way: everything is looked at before
 anything is installed; system packages (root on a Debian-like system only) come before the virtual
-environment; the stamp that declares the environment complete is written last.
+environment where that needs one of them, and beside it elsewhere; the stamp that declares the
+environment complete is written last.
 
 The stamp holds a hash of what the environment was made from: pyproject.toml, the locks, this file,
 the folder (an environment does not survive being moved) and the Python below it.  That is the
@@ -37,6 +38,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -481,8 +483,9 @@ def add_intel_mpi(python):
     if platform.system() != 'Linux' or platform.machine() != 'x86_64' or cluster_of():    # a site has its own
         return
     say('plumbline set-up: pip installs Intel MPI below .venv/impi')
+    own = ['--ignore-installed', '--no-warn-conflicts', '--prefix', os.path.join(VENV, 'impi')]     # whatever another pip is about to install
     try:
-        step(pip(python) + LOCKED + ['--prefix', os.path.join(VENV, 'impi'), '--requirement', IMPI_LOCK], 'pip install of Intel MPI')
+        step(pip(python) + LOCKED + own + ['--requirement', IMPI_LOCK], 'pip install of Intel MPI')
     except SetupError as error:
         say('plumbline set-up: {}: no environment gnu-impi'.format(error))
 
@@ -500,13 +503,15 @@ def make_venv(python):
         # Two steps, because venv keeps the reasons of ensurepip to itself.
         step([python, '-m', 'venv', '--without-pip', VENV], 'making .venv')
         step([inside, '-m', 'ensurepip', '--default-pip'], 'making .venv')
-        say('plumbline set-up: pip installs the packages of requirements.lock (about a minute)')
-        step(pip(inside) + LOCKED + ['--requirement', LOCK], 'pip install')
-        step(pip(inside) + ['--no-deps', '--no-build-isolation', '--editable', '.'], 'pip install of this clone')
+        with ThreadPoolExecutor(1) as beside:
+            intel = beside.submit(add_intel_mpi, inside)
+            say('plumbline set-up: pip installs the packages of requirements.lock (about a minute)')
+            step(pip(inside) + LOCKED + ['--requirement', LOCK], 'pip install')
+            step(pip(inside) + ['--no-deps', '--no-build-isolation', '--editable', '.'], 'pip install of this clone')
+            intel.result()
         version, problem = try_python(inside)
         if problem:
             raise SetupError(problem)
-        add_intel_mpi(inside)
         shutil.rmtree(former, ignore_errors=True)
         return version
     except BaseException:
@@ -632,29 +637,35 @@ def check(args, distribution, installs):
     return 1 if any(finding.tool.required for finding in missing) else 0
 
 
-def set_up(args, distribution, installs):
-    findings = survey(args.purpose)
-    missing = [finding for finding in findings if finding.problem]
-    fixable = [finding for finding in missing
-               if finding.installable and 'debian' in finding.tool.packages]
-    hopeless = [finding for finding in missing
-                if finding.tool.required and finding not in fixable]
-    if installs and fixable and not hopeless:
-        with same_alternatives():
-            install_packages(fixable)
-        findings = survey(args.purpose)
-        missing = [finding for finding in findings if finding.problem]
-    if missing:
-        say(report(missing, distribution))
-    if any(finding.tool.required for finding in missing):
-        raise SetupError('something required is missing: see the list')
+def lacks_something_required(findings):
+    return any(finding.problem and finding.tool.required for finding in findings)
 
+
+def environment(findings, redo):
+    '''Make .venv where there is none of today; the version of its Python.'''
     stamp = read_stamp()
-    if stamp and not args.redo:
-        version = stamp['version']
-    else:
-        python = next(finding.path for finding in findings if finding.tool == PYTHON)
-        version = make_venv(python)
+    if stamp and not redo:
+        return stamp['version']
+    return make_venv(next(finding.path for finding in findings if finding.tool == PYTHON))
+
+
+def set_up(args, distribution, installs):
+    findings, made = survey(args.purpose), None
+    fixable = [finding for finding in findings if finding.problem and finding.installable and 'debian' in finding.tool.packages]
+    hopeless = [finding for finding in findings if finding.problem and finding.tool.required and finding not in fixable]
+    with ThreadPoolExecutor(1) as beside:
+        if installs and fixable and not hopeless:
+            # pip and apt-get keep a core each busy.
+            made = None if lacks_something_required(findings) else beside.submit(environment, findings, args.redo)
+            with same_alternatives():
+                install_packages(fixable)
+            findings = survey(args.purpose)
+        missing = [finding for finding in findings if finding.problem]
+        if missing:
+            say(report(missing, distribution))
+        if lacks_something_required(findings):
+            raise SetupError('something required is missing: see the list')
+        version = made.result() if made else environment(findings, args.redo)
     write_stamp(version, [finding.tool.name for finding in missing] if installs else [])
     say('plumbline set-up: complete, Python ' + version)
 
