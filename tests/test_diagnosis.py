@@ -163,7 +163,8 @@ FAULTS = {
                 [lambda: node(detail=machine(allowed_cpus=[0])), lambda: [*node(), NOT_MEASURED],
                  lambda: [*node(detail=machine(allowed_cpus=[0], cpu_quota=1.8)), NOT_MEASURED],       # of which we took one
                  lambda: [*node(detail=machine(allowed_cpus=[0])), not_measured('not_warm')], lambda: [*node(), ended('triad_memory', CONTEXT)]]),
-    'power_saving': ([lambda: node(everything=0.3, detail=clock([1200] * 24, governor='powersave'))],
+    'power_saving': ([lambda: node(everything=0.3, detail=clock([1200] * 24, governor='powersave')),
+                      lambda: node(everything=0.3, detail=clock([2900] * 20 + [1200] * 4, governor='schedutil', scaling_driver='acpi-cpufreq'))],
                      [lambda: node(detail=clock([2900] * 24, governor='powersave')),
                       lambda: node(everything=0.3, detail=clock([1200] * 24, governor='powersave', scaling_driver='intel_pstate'))]),
     'clock_capped': ([lambda: node(everything=0.3, detail=clock([1200] * 24, governor='performance')),

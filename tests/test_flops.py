@@ -3,13 +3,14 @@ check.'''
 
 import functools
 import runpy
+import subprocess
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import rfm
-from native import CPUS, QUICK, needs, output_of, two_cpus, x86_only
+from native import CPUS, QUICK, SOURCE, needs, output_of, two_cpus, x86_only
 from plumbline.model import probes
 from plumbline.system import codegen, datasheet, topology
 
@@ -193,6 +194,17 @@ def test_check_compares_dgemm_with_the_fastest_stream(run, with_blas):
     turns = any(record['options'].get('calls_at_once', 2) < record['threads'] for record in run['records'])
     assert ('flops.dgemm.all' in found) == (len(CPUS) > 1 and not turns)
     assert ('flops.dgemm.all' in {metric['metric'] for metric in run.get('skipped', ())}) == (len(CPUS) > 1 and turns)
+
+
+@pytest.mark.parametrize('config, parallel, calls', [('USE_OPENMP Zen MAX_THREADS=64', 2, 128), ('Zen MAX_THREADS=4', 1, 50), ('SINGLE_THREADED', 0, 1),
+                                                     ('SINGLE_THREADED MAX_THREADS=64', 0, 1), ('OpenBLAS 0.2', 2, 192), (None, None, 192)])
+def test_how_many_threads_an_openblas_serves_at_once(tmp_path, config, parallel, calls):
+    library = '' if config is None else (f'char *openblas_get_config(void) {{ return "{config}"; }}\n'
+                                         f'int openblas_get_parallel(void) {{ return {parallel}; }}\n')
+    (tmp_path / 'asked.c').write_text(f'''#include "{SOURCE}/kernels/openblas.h"
+        {library}int main(void) {{ const int most = openblas_calls_at_once(); return most < 192 ? most : 192; }}''')
+    subprocess.run(['gcc', '-Wall', '-Werror', 'asked.c', '-o', 'asked'], cwd=tmp_path, check=True)
+    assert subprocess.run([tmp_path / 'asked']).returncode == calls
 
 
 @two_cpus

@@ -145,6 +145,14 @@ def test_ranks_are_placed_and_the_record_says_so(mpi, mpi_programs):
 
 @two_cpus
 @every_mpi
+def test_ranks_are_placed_on_hardware_threads_of_one_core(mpi, mpi_programs):
+    seen = {'HWLOC_SYNTHETIC': f'core:1 pu:{os.cpu_count()}', 'HWLOC_THISSYSTEM': '1'}
+    cpus = CPUS[1::-1]
+    assert mpi_programs(mpi).run(2, 'pingpong', *FEW, '--cpus', ','.join(map(str, cpus)), cpus=cpus, **seen).code == 0
+
+
+@two_cpus
+@every_mpi
 def test_rank_elsewhere_is_found(mpi, mpi_programs):
     asked = ','.join(map(str, CPUS[:2]))
     found = mpi_programs(mpi).run(2, 'pingpong', *FEW, '--cpus', asked, cpus=CPUS[1::-1])

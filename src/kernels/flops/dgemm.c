@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../openblas.h"
 #include "kernel.h"
 
 enum { A, B, C, MATRICES };
@@ -19,8 +20,6 @@ enum { A, B, C, MATRICES };
 #ifdef PL_BLAS
 void dgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k, const double *alpha, const double *a,
             const int *lda, const double *b, const int *ldb, const double *beta, double *c, const int *ldc, size_t, size_t);
-char *openblas_get_config(void) __attribute__((weak));
-int openblas_get_parallel(void) __attribute__((weak));
 
 /* OpenBLAS says which processor it has chosen its code for; of others the file is known. */
 const char *dgemm_library(void)
@@ -30,11 +29,12 @@ const char *dgemm_library(void)
         return openblas_get_config();
     return dladdr((void *)(uintptr_t)dgemm_, &found) && found.dli_fname ? found.dli_fname : "not known";
 }
-/* Threads that the library has started when it was loaded: ours are not there yet. */
-static int tasks;
+/* Threads that the library has started when it was loaded: ours are not there yet; calls that it takes at once. */
+static int tasks, most_calls;
 
-__attribute__((constructor)) static void count_tasks(void)
+__attribute__((constructor)) static void look(void)
 {
+    most_calls = openblas_calls_at_once();
     DIR *const folder = opendir("/proc/self/task");
     for (struct dirent *entry; folder && (entry = readdir(folder));)
         tasks += entry->d_name[0] != '.';
@@ -48,8 +48,7 @@ void dgemm_check(void)
         pl_fail("dgemm: the BLAS has %d threads of its own beside ours: set OPENBLAS_NUM_THREADS=1, or what its manual says: %s",
                 tasks - 1, dgemm_library());
 }
-/* An OpenBLAS without threads hands out its buffers without a lock: two calls at once may get the same one, and did. */
-int dgemm_calls_at_once(const pl_case *c) { return openblas_get_parallel && openblas_get_parallel() == 0 ? 1 : c->threads; }
+int dgemm_calls_at_once(const pl_case *c) { return most_calls < c->threads ? most_calls : c->threads; }
 #else
 const char *dgemm_library(void) { return "none"; }
 int dgemm_calls_at_once(const pl_case *c) { return c->threads; }

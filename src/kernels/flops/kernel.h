@@ -51,7 +51,7 @@ void dgemm_touch(const pl_case *, int thread);
 void dgemm_run(const pl_case *, int thread);
 double dgemm_error(const pl_case *);
 const char *dgemm_library(void);
-int dgemm_calls_at_once(const pl_case *c);      /* of the threads: 1 where they must take turns */
+int dgemm_calls_at_once(const pl_case *c);      /* of the threads; they take turns where that is not all */
 
 /* Rows that are a thread's: the order of its matrices. */
 static inline size_t flops_order(const pl_case *c, int thread)

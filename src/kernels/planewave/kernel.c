@@ -1,4 +1,5 @@
 /* The Laplacian of each band by transforms there and back, h = L psi, and the products of all bands with it, s = psi^H h. */
+#include "../openblas.h"
 #include "kernel.h"
 
 #ifdef PL_FFTW
@@ -72,7 +73,6 @@ void planewave_plain(pl_range own, const planewave *w)
 void zgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k, const double complex *alpha,
             const double complex *a, const int *lda, const double complex *b, const int *ldb, const double complex *beta, double complex *c,
             const int *ldc, size_t, size_t);
-int openblas_get_parallel(void) __attribute__((weak));
 
 /* fft: the Laplacian alone, each band while it is in the cache. */
 void planewave_fft(pl_range own, const planewave *w)
@@ -164,11 +164,11 @@ void *planewave_plan(planewave *w, int rank, int count, double complex *in, doub
 }
 
 /* One for all bands, which lie alike. */
-void planewave_open(planewave *w)
+void planewave_open(planewave *w, int threads)
 {
     w->forward = planewave_plan(w, 3, 1, w->psi, w->h, false);
     w->backward = planewave_plan(w, 3, 1, w->h, w->h, true);
-    w->by_turns = openblas_get_parallel && openblas_get_parallel() == 0;
+    w->by_turns = openblas_calls_at_once() < threads;
 }
 
 void planewave_close(planewave *w)
@@ -179,7 +179,7 @@ void planewave_close(planewave *w)
 
 const char *planewave_library(void) { return fftw_version; }
 #else
-void planewave_open(planewave *w) {}
+void planewave_open(planewave *w, int threads) {}
 void planewave_close(planewave *w) {}
 const char *planewave_library(void) { return "none"; }
 #endif
