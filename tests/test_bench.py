@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import sample_session as sample
 from made_report import case, metric, result, write_report
 from plumbline import bench
-from plumbline.bench import paper, scale
+from plumbline.bench import paper, pingpong, scale
 from plumbline.bench.common import Figure
 from plumbline.cli import app
 from plumbline.errors import PlumblineError
@@ -61,8 +61,16 @@ def test_a_run_without_a_metric_is_not_multiplied(monkeypatch, tmp_path):
     monkeypatch.setattr(scale, 'REPORTS', tmp_path)
     (tmp_path / 'reframe').mkdir()
     path = write_report(tmp_path / 'reframe/run-report-0.json', [case(result='fail', fail_reason='no compiler')])
-    with pytest.raises(PlumblineError, match=f'{path} has no metric to multiply; run make health first'):
-        list(scale._archived(tmp_path, 1))
+    for name in ('history', 'report_page', '_on_cluster'):
+        monkeypatch.setattr(scale, name, lambda *_, name=name: [Figure(name, SAMPLES)])
+    archiving, *others = scale.figures(type('Here', (), {'place': tmp_path}), 1)
+    assert archiving.line == f'NOT MEASURED  archiving, ranking: {path} has no metric to multiply; run make health first'
+    assert [figure.what for figure in others] == ['history', 'report_page', '_on_cluster']
+
+
+def test_a_pingpong_is_compared_with_the_mean_that_imb_prints():
+    record = {'variant': 'standard', 'size': 256, 'passes': 1, 'seconds': [1.0, 1.0, 4.0], 'options': {'messages': 1}}
+    assert pingpong._ours(type('Each', (), {'run': lambda *_, **__: [record]})(), 'shm') == {256: 2}
 
 
 @pytest.fixture
@@ -120,6 +128,8 @@ def test_each_step_of_a_sweep_on_paper_is_measured_and_the_slow_node_is_named(tm
     assert (tmp_path / 'sweep/index.html').exists()
     assert 'sweeps before it that say how nodes scatter, too: 10' in costs['rank, ten sweeps before'].said and 'before it' not in costs['rank'].said
     assert len((tmp_path / 'reports/nodes/paper.jsonl').read_text().splitlines()) == 10 * 5 + 5 + 1 + 1       # measured; the outlier, the lacking one
+    cost_of = paper.cost_of     # the plan is the same again
+    monkeypatch.setattr(paper, 'cost_of', lambda words, *rest, **more: costs['plan'] if '--dry-run' in words else cost_of(words, *rest, **more))
     monkeypatch.setattr(paper, 'SLOW', 1.0)
     (tmp_path / 'equal').mkdir()
     with pytest.raises(PlumblineError, match='plumbline rank does not name p5, or not alone: sweep sweep: 5 of 5 nodes measured'):

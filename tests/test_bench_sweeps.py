@@ -199,6 +199,12 @@ def test_noise_with_tails_has_the_same_deviation():
     assert abs(logs[3]).max() > 2 * abs(logs[None]).max()
 
 
+def test_a_second_measurement_repeats_a_part_of_what_the_sweep_was_off_by():
+    fleet = simulation.Fleet(simulation.np.random.default_rng(1), 200, simulation.Noise(0.01, 0.0))
+    first, again, next_sweep = (simulation.np.log(frame['value'].to_numpy()) for frame in (fleet.sweep(), fleet.again(), fleet.sweep()))
+    assert simulation.np.corrcoef([first, again, next_sweep])[0, 1:] == pytest.approx([simulation.LASTING, 0], abs=0.05)
+
+
 @pytest.mark.slow
 def test_what_a_node_has_lost_since_is_found_though_its_peers_differ_as_much():
     '''Nodes differ by 3 % for good and scatter by 0.5 %: a loss of 5 % is nothing among them, and much for the node.'''

@@ -559,22 +559,25 @@ def test_what_is_lost_on_paper_is_lost_in_both_runs():
 
 
 def test_noise_on_paper_is_as_large_as_asked_and_as_much_in_common():
-    machine = simulation.Machine(np.random.default_rng(1), simulation.Noise(0.02, 0.5), metrics=4)
-    logs = np.log([machine.session()[0]['value'].to_numpy() for _ in range(400)]) / machine.unlike.ravel()
+    machine = simulation.Machine(np.random.default_rng(1), simulation.Noise(0.02, 0.5), metrics=2)
+    logs = np.log([machine.session()[0]['value'].to_numpy() for _ in range(100)]) / machine.unlike.ravel()
     assert logs.std() == pytest.approx(0.02, rel=0.05)
-    assert np.corrcoef(logs.T)[0, 1] == pytest.approx(0.5, abs=0.1) and np.corrcoef(logs.T)[0, 4] == pytest.approx(0, abs=0.1)
+    between = np.corrcoef(logs.T)[::2, 1::2]       # of each subsystem one metric against the other one of it, and of others
+    assert between.diagonal().mean() == pytest.approx(0.5, abs=0.05)
+    assert between[~np.eye(len(between), dtype=bool)].mean() == pytest.approx(0, abs=0.05)
 
 
 @pytest.mark.slow
 def test_on_paper_it_sees_what_it_says_that_it_sees():
-    found, again = (simulation.run(simulation.Noise(0.01), 5, draws=1, sessions=5) for _ in range(2))
-    assert found == again and found.codes == {0: 5} and len(found.metric) == len(found.part) == 5
+    found = simulation.run(simulation.Noise(0.01), 5, draws=1, sessions=5)
+    assert found.codes == {0: 5} and len(found.metric) == len(found.part) == 5
     assert all(0.02 < loss < 0.25 for loss, _ in (*found.metric, *found.part)) and sum(did for _, did in (*found.metric, *found.part)) >= 9
-    assert simulation.run(simulation.Noise(0.01), 5, draws=1, sessions=1, seed=2).metric != found.metric[:1]
+    again, other = (simulation.run(simulation.Noise(0.01), 5, draws=1, sessions=1, seed=seed) for seed in (1, 2))
+    assert again.metric + again.part == found.metric[:1] + found.part[:1] and other.metric != again.metric
 
 
 @pytest.mark.slow
 def test_the_table_of_the_simulation_is_told():
-    done = simulation.lines((0.01,), (0.5,), (5,), draws=1, sessions=1, metrics=8)
-    assert done[0] == 'Simulated: 168 metrics of 8 subsystems.' and re.fullmatch(
+    done = simulation.lines((0.01,), (0.5,), (5,), draws=1, sessions=1, metrics=2)
+    assert done[0] == 'Simulated: 42 metrics of 8 subsystems.' and re.fullmatch(
         r'1 % +50 % +5 +0: 1 +\d+\.\d % +[01] of 1 \(.*\) +\d+\.\d % +[01] of 1 \(.*\)', done[5])

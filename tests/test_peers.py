@@ -1,11 +1,14 @@
 '''The comparison with the best of their kind, with stand-ins: what is found, how it is called, what is said.'''
 
+import itertools
 import json
 import os
+import pathlib
 import sys
 
 import numpy as np
 import pytest
+from reframe.utility.cpuinfo import cpuinfo
 
 from native import CPUS, needs
 from plumbline import bench
@@ -18,6 +21,7 @@ from plumbline.errors import PlumblineError
 from plumbline.model import spatter
 
 CPU = CPUS[:1]
+LIKWID = pathlib.Path(__file__).parent / 'data/likwid'
 
 
 class Stand:
@@ -29,10 +33,10 @@ class Stand:
         self.place = self.folder = place
 
     def run(self, program, cpus, *options):
-        given = dict(zip(options[::2], options[1::2]))
-        return [{'variant': variant, 'size': int(size), 'seconds': [1.0] * 10, 'bytes': 1e9, 'flops': 1e9, 'options': {'config': config}}
-                for size in str(given.get('--size', 0)).split(',') for variant in given['--variants'].split(',')
-                for config in (map(int, given['--config'].split(',')) if '--config' in given else (None,))]
+        given = {'--variants': 'made', **dict(zip(options[::2], options[1::2]))}
+        lists = [str(given.get(f'--{name}', 0)).split(',') for name in ('size', 'config', 'stride', 'streams', 'passes', 'variants')]
+        return [{'variant': variant.strip('|'), 'size': int(size), 'group': 0, 'passes': 1, 'seconds': [1.0] * 10, 'bytes': 1e9, 'flops': 1e9,
+                 'options': {'config': int(config), 'stride': int(stride)}} for size, config, stride, _, _, variant in itertools.product(*lists)]
 
     def variants(self, program, start=''):
         return [f'{start}_{program}']
@@ -102,6 +106,13 @@ def test_a_peer_runs_on_its_cpus_in_huge_pages_and_its_failure_is_one_line(stand
 def test_samples_that_are_none(text):
     with pytest.raises(PlumblineError, match='^hptt printed no samples, seconds a line'):
         found.seconds(text, 'hptt')
+
+
+def test_variants_that_run_here(stand, tmp_path):
+    stand('bin/made', "printf '  nt avx512f wide [not on this CPU]\\n  nt avx2 wide\\n  ntt - as nt [not in this build]\\n  ntl - late [not of all]\\n  simd - x\\n'")
+    machine = Machine(tmp_path)
+    machine.folder = tmp_path
+    assert machine.variants('made', 'nt') == ['nt', 'ntl']
 
 
 # --- by turns ----------------------------------------------------------------------------------------------------
@@ -181,16 +192,64 @@ def test_the_bandwidth_benchmark(stand, tmp_path):
         streams.bandwidth_benchmark(CPU, 4096)
 
 
+class Likwid(Stand):
+    '''Its samples are three, of which one lasts longer: 1000 MB/s by their median, 500 all together, as likwid-bench counts.'''
+
+    def likwid(self, kernel, cpus, size, rate):
+        return 500
+
+    def run(self, program, cpus, *options):
+        return [{**record, 'seconds': [1.0, 1.0, 4.0]} for record in super().run(program, cpus, *options)]
+
+
 def test_likwid_bench(tmp_path, monkeypatch):
-    class Likwid(Stand):
-        def likwid(self, kernel, cpus, size, iterations):
-            return size / iterations
     rates = streams.likwid(Likwid(tmp_path), CPU, 10**6, 1000)
     assert sorted(rates['triad']) == ['triad_avx512_fma', 'triad_avx_fma', 'triad_mem_avx512_fma', 'triad_mem_avx_fma']
-    assert set(rates['copy'].values()) == {16e6 / 18}
     monkeypatch.setenv('PATH', str(tmp_path))
     with pytest.raises(PlumblineError, match='likwid-bench is not installed'):
         Machine(tmp_path).likwid('triad', CPU, 10**6, 2)
+
+
+def test_likwid_bench_runs_as_long_as_it_should_and_where(stand, tmp_path, monkeypatch):
+    monkeypatch.setenv('PATH', f'{tmp_path}:{os.environ["PATH"]}')
+    stand('taskset', 'shift 2; exec "$@"')
+    stand('likwid-bench', f'cat {LIKWID}/bench_triad_2_threads.txt')
+    assert Machine(tmp_path).likwid('triad_avx_fma', [1, 0], 48000, 500) == 557625.37
+    assert called(tmp_path)[1] == '-t triad_avx_fma -W N:48000B:2 -i 3125'
+    with pytest.raises(PlumblineError, match=r'^likwid-bench ran on CPUs \[0, 1\] instead of \[0, 2\]: '):
+        Machine(tmp_path).likwid('triad_avx_fma', [0, 2], 3 * 2**30, 500)
+    assert called(tmp_path)[3].endswith(' -W N:3221225kB:2 -i 2')
+
+
+@pytest.mark.parametrize('arch, platform, variant, told', [
+    ('cascadelake', 'x86_64', 'nt', 'nt / likwid-bench triad_mem_avx512_fma: 1.000 (1.000 .. 1.000, 3 samples), at least 0.9, mean of either, '
+                                    'for likwid-bench tells no median'),
+    ('zen2', 'x86_64', 'simd', 'simd / likwid-bench triad_avx_fma: 1.000 ('),
+    ('neoverse_n1', 'aarch64', 'nt', 'ours / likwid-bench: likwid-bench has no triad of that kind for scalar code')])
+def test_a_stream_is_compared_with_likwids_of_the_same_width_by_the_same_statistic(tmp_path, monkeypatch, arch, platform, variant, told):
+    machine = Likwid(tmp_path)
+    machine.processor = {'arch': arch, 'platform': platform}
+    monkeypatch.setattr(streams.topology, 'working_set', lambda *_: 3200)
+    figure, = streams.over_likwid(machine, CPU, 3, 'triad', variant, 'triad', 'memory', 0.9)
+    assert figure.line.partition('  memory: ')[2].startswith(f'triad {variant}, 1 thread: {told}')
+
+
+@pytest.mark.parametrize('kernel, measured, why', [
+    ('triad', 1, 'likwid-bench is not installed'), ('motion', 8, 'likwid-bench is not installed'), ('transpose', 6, 'built without OpenBLAS')])
+def test_a_peer_that_is_not_there_takes_no_other_figure_away(tmp_path, monkeypatch, kernel, measured, why):
+    class Here(Stand):
+        cpus, processor, likwid = CPU, cpuinfo(), Machine.likwid
+
+        def run(self, program, cpus, *options):
+            if 'openblas' in options[1]:
+                raise PlumblineError('built without OpenBLAS')
+            return super().run(program, cpus, *options)
+    monkeypatch.setenv('PATH', str(tmp_path))
+    monkeypatch.setattr(streams.topology, 'working_set', lambda *_: 2**20)
+    found = list(bench.FIGURES[kernel](Here(tmp_path), 3))
+    missing = [figure for figure in found if not len(figure.samples)]
+    assert len(found) - len(missing) == measured and len(missing) > 1 and all(why in figure.line for figure in missing)
+    assert len({figure.line for figure in found}) == len(found)
 
 
 def test_hptt_pystencils_and_lbmpy(stand, tmp_path):
@@ -218,6 +277,8 @@ def test_md_bench(stand, tmp_path):
     stand('mdbench-vl', "echo 'Performance: 1.59 million atom updates per second'")
     assert md.mdbench(CPU) == {'liquid': {'mdbench-vl': 1.59e6}}
     assert called(tmp_path) == ['-nx 20 -ny 20 -nz 20 -n 200']
+    figure, = md.figures(Likwid(tmp_path), CPU, 1)      # atoms: as many as its edge has cells
+    assert figure.value == pytest.approx(200 / 1.59e6) and 'mean of either, for MD-Bench tells no median' in figure.line
     stand('mdbench-vl', 'echo usage')
     with pytest.raises(PlumblineError, match='mdbench-vl printed no line Performance'):
         md.mdbench(CPU)

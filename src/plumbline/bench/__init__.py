@@ -11,8 +11,7 @@ import numpy as np
 from plumbline.analysis import machine_state
 from plumbline.analysis.session import Session
 from plumbline.bench import datatype, fdtd, injection, latency, motion, peers, pingpong, rma, scale, simulation, spmv, stencils, transpose, triad
-from plumbline.bench.common import Figure, Machine
-from plumbline.errors import PlumblineError
+from plumbline.bench.common import Figure, Machine, attempted
 
 #: Kernel -> function(machine, pairs), which yields its :class:`Figure` objects.
 FIGURES = {'chase': latency.chase_figures, 'datatype': datatype.figures, 'fdtd': fdtd.figures, 'injection': injection.figures,
@@ -35,7 +34,4 @@ def figures(kernels, pairs):
     with tempfile.TemporaryDirectory() as folder:
         machine = Machine(folder)
         for kernel in kernels:
-            try:
-                yield from FIGURES[kernel](machine, pairs)
-            except PlumblineError as error:     # the other kernels' figures are not lost
-                yield Figure(kernel, np.array([]), remark=str(error))
+            yield from attempted(kernel, FIGURES[kernel], machine, pairs)

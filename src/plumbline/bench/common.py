@@ -22,6 +22,9 @@ from plumbline.system import cgroup, commands, topology
 #: Environment in which other programs' large arrays are in transparent huge pages, as ours (glibc 2.35 and later).
 HUGE_PAGES = {'GLIBC_TUNABLES': 'glibc.malloc.hugetlb=1'}
 
+#: Seconds that a process of likwid-bench measures.
+_SECONDS = 0.3
+
 #: Standard output of a command, which may take as long as it does.
 output_of = functools.partial(commands.ask, seconds=math.inf, named=None)
 
@@ -92,34 +95,41 @@ class Machine:
                 if name.startswith(states.DEFINED_BY) and np.isfinite(values).any()}
 
     def variants(self, program, start=''):
-        '''Names of a program's variants that begin so; of those that this CPU cannot run the program says so.'''
+        '''Names of a program's variants that begin so and run here.'''
         listed = output_of([f'{self.folder}/bin/{program}', '--list']).splitlines()
-        return list(dict.fromkeys(line.split()[0] for line in listed if line.startswith(f'  {start}')))
+        return list(dict.fromkeys(line.split()[0] for line in listed if line.startswith(f'  {start}')
+                                  and not line.endswith((' [not in this build]', ' [not on this CPU]'))))
 
-    def likwid(self, kernel, cpus, size, iterations):
-        '''Application bandwidth of one run of likwid-bench, MB/s.'''
+    def likwid(self, kernel, cpus, size, rate):
+        '''Application bandwidth of one run of likwid-bench, MB/s, a mean: the bytes of all its passes by their time.
+
+        :arg rate: about what it reaches: it runs for :data:`_SECONDS`.
+        :raises PlumblineError: also where it ran on other CPUs.
+        '''
         if not shutil.which('likwid-bench'):
             raise PlumblineError('likwid-bench is not installed: there is nothing to compare with')
+        amount = f'{size}B' if size < 2**31 else f'{size // 1000}kB'      # it reads the number as a 32-bit integer
         command = ['taskset', '-c', ','.join(map(str, cpus)), 'likwid-bench', '-t', kernel,
-                   '-W', f'N:{size // 1000}kB:{len(cpus)}', '-i', str(iterations)]
+                   '-W', f'N:{amount}:{len(cpus)}', '-i', str(max(2, int(_SECONDS * rate * 1e6 / size)))]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **HUGE_PAGES})
-        return bench_output.parse_bench(done.stdout + done.stderr)['rate']
+        found = bench_output.parse_bench(done.stdout + done.stderr)
+        if sorted(found['hwthreads']) != sorted(cpus):
+            raise PlumblineError(f"likwid-bench ran on CPUs {found['hwthreads']} instead of {cpus}: a topology file of LIKWID or "
+                                 'LIKWID_IGNORE_CPUSET may be in the way')
+        return found['rate']
 
 
-def over_likwid(machine, cpus, pairs, program, variant, element, kernel, level, least):
-    '''Application bandwidth of a program's variant over that of likwid-bench's kernel, in alternating processes.
+def attempted(what, figures, *arguments):
+    '''Yield the figures of a generator function; what cannot be measured is told with the reason, and the others' figures are not lost.'''
+    try:
+        yield from figures(*arguments)
+    except PlumblineError as error:
+        yield Figure(what, np.array([]), remark=str(error))
 
-    :arg element: bytes of all its arrays for each of its elements; :arg level: whose working set it has.
-    '''
-    size = topology.working_set(machine.processor, level, cpus, machine.memory)
 
-    def rate():
-        found, = machine.run(program, cpus, '--variants', variant, '--size', size // element, '--samples', 25)
-        return records.median_rate(found)
-
-    iterations = max(2, int(0.3 * rate() * 1e6 / size))
-    ratios = np.array([rate() / machine.likwid(kernel, cpus, size, iterations) for _ in range(pairs)])
-    return Figure(f'{level}, {threads_text(cpus)}: {program} {variant} / likwid-bench {kernel}', ratios, least)
+def teams(machine):
+    '''The CPUs of one thread, and of all.'''
+    return [machine.cpus[:1], machine.cpus][:len(machine.cpus)]
 
 
 def best_of_limit(machine, program, cpus, options, pairs, least):

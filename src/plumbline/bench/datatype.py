@@ -42,15 +42,15 @@ def at_size(machine, size, pages, of):
         yield Figure(f"{where}: library's {action} alone / blocked by hand", _speed(of, f'{action}_library', f'{action}_blocked'))
 
 
-def figures(machine, pairs):
+@mpi.of_each
+def figures(each, pairs):
     '''Yield every :class:`Figure`, over shared memory; the library's settings are its own.
 
     On base pages, as programs get them that ask for no others, a contiguous message may take longer than one from the
     library's buffers, for which it asks huge pages: so both are measured.
     '''
-    for each, pages in itertools.product(mpi.machines(machine), ('base', 'huge')):
-        for size in _SIZES:
-            if 2 * 3 * 8 * size**2 <= each.memory / 4:
-                measured = each.run('datatype', '--variants', ','.join(_VARIANTS), '--size', size, '--pages', pages,
-                                    '--samples', 10 if size > 2048 else 25, '--min-time', '0.005', preload='pack')
-                yield from at_size(each, size, pages, {record['variant']: record for record in measured})
+    for pages, size in itertools.product(('base', 'huge'), _SIZES):
+        if 2 * 3 * 8 * size**2 <= each.memory / 4:
+            measured = each.run('datatype', '--variants', ','.join(_VARIANTS), '--size', size, '--pages', pages,
+                                '--samples', 10 if size > 2048 else 25, '--min-time', '0.005', preload='pack')
+            yield from at_size(each, size, pages, {record['variant']: record for record in measured})

@@ -1,6 +1,6 @@
 '''FDTD against the limit of its traffic, and the ratios of anderson1997 then and now.'''
 
-from plumbline.bench.common import Figure, best_of_limit, threads_text
+from plumbline.bench.common import Figure, best_of_limit, teams, threads_text
 from plumbline.model import limits, sources
 from plumbline.system import topology
 
@@ -27,7 +27,7 @@ def then_and_now(machine, cpus, edge):
 
 def figures(machine, pairs):
     '''Yield every :class:`Figure`; the ratios then and now have no target.'''
-    for cpus in (machine.cpus[:1], machine.cpus):
+    for cpus in teams(machine):
         points = topology.working_set(machine.processor, 'memory', cpus, machine.memory) // 24
         edge = 16 * (int(points ** (1 / 3)) // 16 + 1 | 1)      # as in checks/apps/fdtd_splitting.py
         options = ['--variants', 'fused_restrict,fused_prefetch,split2_restrict,split3_restrict', '--size', edge]

@@ -30,20 +30,20 @@ def _window_us(each, **variables):
     return microseconds(float(np.median(messages.seconds(record)))) * (_WINDOW + record['options']['acknowledgements'])
 
 
-def figures(machine, pairs):
+@mpi.of_each
+def figures(each, pairs):
     '''Yield every :class:`Figure`, for each MPI.'''
-    for each in mpi.machines(machine):
-        title = each.family.title
-        measured = each.run('pingpong', '--size', 8, '--latency', ','.join(map(str, (0, *_LATENCIES))), '--samples', 10 * pairs,
-                            '--min-time', '0.01', preload='latency', PLUMBLINE_LATENCY_US=str(max(_LATENCIES)))
-        times = {record['options']['latency']: messages.seconds(record) for record in measured}
-        for latency in _LATENCIES:
-            yield Figure(f'{title}: half round trip grows by L = {latency} us, over L', microseconds(times[latency] - times[0]) / latency,
-                         1 - _EXACT, 1 + _EXACT)
-        # Messages and their answer: two of L, whatever the number of messages.
-        runs = [(_window_us(each), _window_us(each, PLUMBLINE_LATENCY_US=str(_LONG))) for _ in range(pairs)]
-        yield Figure(f'{title}: {_WINDOW} messages outstanding and an answer, L = {_LONG} us: added, over L',
-                     np.array([(added - plain) / _LONG for plain, added in runs]), 1.9, 2.3)
-        runs = [(_message_us(each), _message_us(each, PLUMBLINE_OVERHEAD_US='5')) for _ in range(pairs)]
-        yield Figure(f'{title}: half round trip grows by o = 5 us on either side, over o',
-                     np.array([(added - plain) / 5 for plain, added in runs]), 1.9, 2.15)
+    title = each.family.title
+    measured = each.run('pingpong', '--size', 8, '--latency', ','.join(map(str, (0, *_LATENCIES))), '--samples', 10 * pairs,
+                        '--min-time', '0.01', preload='latency', PLUMBLINE_LATENCY_US=str(max(_LATENCIES)))
+    times = {record['options']['latency']: messages.seconds(record) for record in measured}
+    for latency in _LATENCIES:
+        yield Figure(f'{title}: half round trip grows by L = {latency} us, over L', microseconds(times[latency] - times[0]) / latency,
+                     1 - _EXACT, 1 + _EXACT)
+    # Messages and their answer: two of L, whatever the number of messages.
+    runs = [(_window_us(each), _window_us(each, PLUMBLINE_LATENCY_US=str(_LONG))) for _ in range(pairs)]
+    yield Figure(f'{title}: {_WINDOW} messages outstanding and an answer, L = {_LONG} us: added, over L',
+                 np.array([(added - plain) / _LONG for plain, added in runs]), 1.9, 2.3)
+    runs = [(_message_us(each), _message_us(each, PLUMBLINE_OVERHEAD_US='5')) for _ in range(pairs)]
+    yield Figure(f'{title}: half round trip grows by o = 5 us on either side, over o',
+                 np.array([(added - plain) / 5 for plain, added in runs]), 1.9, 2.15)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from plumbline.bench.common import Figure, threads_text
+from plumbline.bench.common import Figure, teams, threads_text
 from plumbline.errors import PlumblineError
 from plumbline.model import limits, records, sources, tlb
 
@@ -33,7 +33,7 @@ THEN = {way: (sources.value(_TABLE, row, 'speedup'), sources.value(_TABLE, row, 
 
 def trapezoid_figures(machine, pairs):
     '''Yield the :class:`Figure` objects of ``trapezoid``: the ways against each other, then and now.'''
-    for cpus in (machine.cpus[:1], machine.cpus):
+    for cpus in teams(machine):
         ways = {record['variant']: record for record in machine.run('trapezoid', cpus, '--variants', 'all', '--size', 10**6, '--samples', 3 * pairs)}
         time = {name: records.per_pass(record) for name, record in ways.items()}
         for name, (speedup, redundancy) in THEN.items():

@@ -1,11 +1,12 @@
 '''Data motion against likwid-bench's loops, and the ratios of anderson1997 then and now.'''
 
-from plumbline.bench.common import Figure, over_likwid, threads_text
+from plumbline.bench.common import Figure, teams, threads_text
+from plumbline.bench.peers.streams import over_likwid
 from plumbline.model import limits, sources
 from plumbline.system import topology
 
-#: Variant, bytes per element of its arrays, likwid-bench's kernel, least ratio.
-_AGAINST_LIKWID = (('copy_nt', 16, 'copy_mem_avx', 1.0), ('fill_nt', 8, 'store_mem_avx', 1.0), ('load', 8, 'load_avx', 0.95))
+#: Variant, likwid-bench's family of kernels, least ratio.
+_AGAINST_LIKWID = (('copy_nt', 'copy', 1.0), ('fill_nt', 'store', 1.0), ('load', 'load', 0.95))
 
 #: Variants, their ratio then (MB/s on the Cray T3E-900), and where that stands.
 _TABLE3, _TABLE5 = 'anderson1997-table3-streams', 'anderson1997-table5-data-motion'
@@ -45,9 +46,9 @@ def gives_up(machine, cpus, size):
 
 def figures(machine, pairs):
     '''Yield every :class:`Figure`; the ratios then and now have no target.'''
-    for cpus in (machine.cpus[:1], machine.cpus):
+    for cpus in teams(machine):
         size = topology.working_set(machine.processor, 'memory', cpus, machine.memory)
-        for variant, element, kernel, least in _AGAINST_LIKWID:
-            yield over_likwid(machine, cpus, pairs, 'motion', variant, element, kernel, 'memory', least)
+        for variant, family, least in _AGAINST_LIKWID:
+            yield from over_likwid(machine, cpus, pairs, 'motion', variant, family, 'memory', least)
         yield from then_and_now(machine, cpus, size)
         yield gives_up(machine, cpus, size)

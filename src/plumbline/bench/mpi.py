@@ -1,9 +1,9 @@
 '''What the figures of the MPI programs share: the MPIs of this machine, the programs built with each.'''
 
-import math
+import functools
 import os
 
-from plumbline.bench.common import output_of
+from plumbline.bench.common import attempted, output_of
 from plumbline.errors import PlumblineError
 from plumbline.model import records
 from plumbline.mpi import environments
@@ -12,7 +12,7 @@ from plumbline.settings import ROOT
 
 
 class MpiMachine:
-    '''One MPI's programs, built here.
+    '''One MPI's programs, built here when they are first asked for.
 
     :attr family: see :class:`plumbline.mpi.families.Family`.
     :attr cpus: those that may be used, in the order of ranks.
@@ -23,15 +23,16 @@ class MpiMachine:
     def __init__(self, machine, environment):
         name, = set(environment['features']) & set(families())
         self.family, self.cpus, self.memory = families()[name], machine.cpus, machine.memory
-        self.folder, self.launcher = f'{machine.folder}/{environment["name"]}', environment['extras']['launcher']
+        self._place, self._cc, self.launcher = f'{machine.place}/{environment["name"]}', environment['cc'], environment['extras']['launcher']
         self.imb = environment['extras'].get('imb')
         self.env = environments.expanded(environment['env_vars'], os.environ)
-        self._call('cmake', '-S', ROOT / 'src/mpi', '-B', self.folder, f'-DCMAKE_C_COMPILER={environment["cc"]}')
-        self._call('cmake', '--build', self.folder, '--parallel')
 
-    def _call(self, *command, timeout=math.inf, **variables):
-        os.makedirs(self.folder, exist_ok=True)
-        return output_of(command, seconds=timeout, cwd=self.folder, env={**self.env, **variables})
+    @functools.cached_property
+    def folder(self):
+        '''The folder of the build.'''
+        output_of(['cmake', '-S', ROOT / 'src/mpi', '-B', self._place, f'-DCMAKE_C_COMPILER={self._cc}'], env=self.env)
+        output_of(['cmake', '--build', self._place, '--parallel'], env=self.env)
+        return self._place
 
     def run(self, program, *options, ranks=2, transport='shm', preload=None, **variables):
         '''The measurement records of one run; ranks that are more than the CPUs share them.
@@ -51,8 +52,8 @@ class MpiMachine:
         settings = (self.family.start + (self.family.shared if shared else self.family.bind)).filled(ranks=ranks, cpus=','.join(map(str, cpus)))
         settings += self.family.transports[transport]
         for prepare in () if shared else self.family.bind_commands(cpus):
-            self._call('sh', '-c', prepare)
-        return self._call(*self.launcher, *settings.options, *command, timeout=600, **settings.env, **variables)
+            output_of(['sh', '-c', prepare], cwd=self.folder, env=self.env)
+        return output_of([*self.launcher, *settings.options, *command], seconds=600, cwd=self.folder, env={**self.env, **settings.env, **variables})
 
 
 def machines(machine):
@@ -67,3 +68,11 @@ def machines(machine):
         raise PlumblineError('no MPI was found: install one, with its compiler wrapper mpicc')
     for environment in found:
         yield MpiMachine(machine, environment)
+
+
+def of_each(figures):
+    '''Decorates a generator function (:class:`MpiMachine`, pairs) of figures: one of (machine, pairs), which yields those of each MPI found.'''
+    def of_all(machine, pairs):
+        for each in machines(machine):
+            yield from attempted(each.family.title, figures, each, pairs)
+    return of_all

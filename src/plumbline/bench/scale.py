@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.bench import paper
-from plumbline.bench.common import Figure, virtual_cluster
+from plumbline.bench.common import Figure, attempted, virtual_cluster
 from plumbline.bench.paper import cost_of
 from plumbline.errors import PlumblineError
 from plumbline.model import quantity, registry, stamp
@@ -89,14 +89,14 @@ def _archived(folder, repeats):
     '''Archiving the run report of a node, and the steps of a sweep of such nodes.'''
     runs = sorted(REPORTS.glob('reframe/*.json'), key=os.path.getmtime)
     if not runs:
-        raise PlumblineError('archiving, ranking: no run of this machine to multiply; run make health first')
+        raise PlumblineError('no run of this machine to multiply; run make health first')
     seconds = []
     for _ in range(repeats):
         began = time.monotonic()
         measured = pl.read_parquet(archive.archive(runs[-1], folder / 'archive'))
         seconds.append(time.monotonic() - began)
     if measured['name'].is_null().all():
-        raise PlumblineError(f'archiving, ranking: {runs[-1]} has no metric to multiply; run make health first')
+        raise PlumblineError(f'{runs[-1]} has no metric to multiply; run make health first')
     yield Figure(f'archiving the run report of a node, {runs[-1].stat().st_size / 1e6:.1f} MB, seconds', np.array(seconds))
     yield from paper.figures(folder, measured)
 
@@ -149,12 +149,7 @@ def report_page(folder, nodes=1000, metrics=300):
     yield Figure(f'{what}, MB of the page', np.array([(folder / 'page/index.html').stat().st_size / 1e6]), most=15)
 
 
-def figures(machine, pairs):
-    '''Yield every :class:`Figure`.'''
-    place = Path(machine.place)
-    yield from _archived(place, pairs)
-    yield from history(place)
-    yield from report_page(place)
+def _on_cluster(place, pairs):
     virtual = virtual_cluster()
     for nodes in NODES:
         folder = place / f'paper-{nodes}'
@@ -162,3 +157,12 @@ def figures(machine, pairs):
             cluster = _Paper(started, folder)
             yield from _generated(cluster, nodes)
             yield from _polled(cluster, nodes, pairs)
+
+
+def figures(machine, pairs):
+    '''Yield every :class:`Figure`.'''
+    place = Path(machine.place)
+    yield from attempted('archiving, ranking', _archived, place, pairs)
+    yield from attempted('plumbline history', history, place)
+    yield from attempted('plumbline report', report_page, place)
+    yield from attempted('listing, generating, polling', _on_cluster, place, pairs)

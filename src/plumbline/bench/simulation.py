@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from plumbline.bench import mpi
-from plumbline.bench.common import Figure
+from plumbline.bench.common import Figure, attempted
 from plumbline.model import quantity, records
 from plumbline.mpi import pingpong, sensitivity
 from plumbline.simulation import network, program
@@ -79,4 +79,5 @@ def figures(machine, pairs):
                 yield Figure(f'{each.family.title}, {ranks} ranks', np.array([]), remark=f'{len(each.cpus)} CPUs, and {each.family.shared}')
                 continue
             for application in _SMALL:
-                yield from _compared(each, simulated, stage, application, ranks, 10 * pairs)
+                yield from attempted(f'{each.family.title}, {application} on {ranks} ranks', _compared, each, simulated, stage, application, ranks,
+                                     10 * pairs)

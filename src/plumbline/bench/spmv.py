@@ -1,6 +1,6 @@
 '''Sparse matrix times vector against the limit of its traffic, and the ratios of anderson1997 then and now.'''
 
-from plumbline.bench.common import Figure, best_of_limit, threads_text
+from plumbline.bench.common import Figure, best_of_limit, teams, threads_text
 from plumbline.model import limits, sources
 from plumbline.system import topology
 
@@ -22,7 +22,7 @@ def _then_and_now(machine, cpus, rows, where):
 
 def figures(machine, pairs):
     '''Yield every :class:`Figure`; the ratios then and now have no target.'''
-    for cpus in (machine.cpus[:1], machine.cpus):
+    for cpus in teams(machine):
         rows = topology.working_set(machine.processor, 'memory', cpus, machine.memory) // (12 * 133 + 24)
         band = max(1, topology.capacity(machine.processor, 'L1', cpus[:1]) // 256)      # x in the first-level cache, as checks/memory/spmv_memory.py
         yield best_of_limit(machine, 'spmv', cpus, ['--variants', 'unroll,stream,sell,sell_stream', '--size', rows, '--columns', 'banded',

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from plumbline.bench.common import Figure, threads_text
+from plumbline.bench.common import Figure, teams, threads_text
 from plumbline.model import limits, records
 from plumbline.system import topology
 
@@ -47,6 +47,6 @@ def padding(machine, cpus):
 
 def figures(machine, pairs):
     '''Yield every :class:`Figure`; the ratios then and now have no target.'''
-    for cpus in (machine.cpus[:1], machine.cpus):
+    for cpus in teams(machine):
         yield from jacobi_figures(machine, cpus, pairs)
         yield from padding(machine, cpus)

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from plumbline.bench.common import Figure, threads_text
-from plumbline.errors import PlumblineError
+from plumbline.bench.common import Figure, attempted, teams, threads_text
 from plumbline.model import limits, records, sources
 
 _BLOCKED = ('blocked', 'blocked_simd', 'blocked_nt')
@@ -31,7 +30,7 @@ def _by_size(machine, cpus, variants, sizes, *options):
 
 
 def against_openblas(machine, cpus, sizes, where):
-    '''The size at which the best variant is the least ahead of the library.
+    '''Yield the size at which the best variant is the least ahead of the library.
 
     The least of so many would be that which something disturbed: each is measured in three processes.
     '''
@@ -46,8 +45,8 @@ def against_openblas(machine, cpus, sizes, where):
         best[size] = variant, np.array(of[variant])
     size = min(best, key=lambda size: np.median(best[size][1]))
     variant, ratios = best[size]
-    return Figure(f'{where}, {threads_text(cpus)}: transpose best / OpenBLAS, least of {len(best)} dimensions', ratios, 1.0,
-                  remark=f'there {variant} of {size} x {size}')
+    yield Figure(f'{where}, {threads_text(cpus)}: transpose best / OpenBLAS, least of {len(best)} dimensions', ratios, 1.0,
+                 remark=f'there {variant} of {size} x {size}')
 
 
 def against_memcpy(machine, cpus, size):
@@ -66,11 +65,13 @@ def at_power_of_two(machine, cpus, pairs):
     return Figure(f'{threads_text(cpus)}: transpose blocked_nt 4096 / 4097', np.array(ratios), 1 / 1.1)
 
 
-def then_and_now(machine, cpus):
-    of = _by_size(machine, cpus, ('columns', *(variant for variant, *_ in _THEN)), [1025], '--samples', 50)[1025]
-    for variant, then, what in _THEN:
-        yield Figure(f'1025 x 1025, {threads_text(cpus)}: transpose {variant} / columns', _speed(of[variant], of['columns']),
-                     remark=f'then {then:.2f} ({what}; anderson1997, table 6)')
+def over_columns(machine, cpus, variant, then, what):
+    of = _by_size(machine, cpus, ('columns', variant), [1025], '--samples', 50)[1025]
+    yield Figure(f'1025 x 1025, {threads_text(cpus)}: transpose {variant} / columns', _speed(of[variant], of['columns']),
+                 remark=f'then {then:.2f} ({what}; anderson1997, table 6)')
+
+
+def over_rows(machine, cpus):
     of = _by_size(machine, cpus, ('rows', 'padded', 'blocked_nt'), [4096], '--samples', 10)[4096]
     for variant in ('padded', 'blocked_nt'):
         yield Figure(f'4096 x 4096, {threads_text(cpus)}: transpose {variant} / rows', _speed(of[variant], of['rows']),
@@ -78,15 +79,13 @@ def then_and_now(machine, cpus):
 
 
 def figures(machine, pairs):
-    '''Yield every :class:`Figure`; the ratios then and now have no target.'''
-    try:
-        machine.run('transpose', machine.cpus[:1], '--variants', 'openblas', '--size', 8, '--samples', 10)
-    except PlumblineError as error:
-        raise PlumblineError(f'OpenBLAS is not there to compare with: {error}') from None
+    '''Yield every :class:`Figure`, those against OpenBLAS where it is there; the ratios then and now have no target.'''
     beyond = [size for size in _BEYOND if 16 * size**2 <= machine.memory / 4]
-    for cpus in (machine.cpus[:1], machine.cpus):
-        yield against_openblas(machine, cpus, _IN_CACHE, 'up to 1025')
-        yield against_openblas(machine, cpus, beyond, 'beyond')
+    for cpus in teams(machine):
+        for sizes, where in ((_IN_CACHE, 'up to 1025'), (beyond, 'beyond')):
+            yield from attempted(f'{where}, {threads_text(cpus)}: transpose best / OpenBLAS', against_openblas, machine, cpus, sizes, where)
         yield from (against_memcpy(machine, cpus, size) for size in (4096, 8192) if size in beyond)
         yield at_power_of_two(machine, cpus, pairs)
-        yield from then_and_now(machine, cpus)
+        for then in _THEN:
+            yield from attempted(f'1025 x 1025, {threads_text(cpus)}: transpose {then[0]} / columns', over_columns, machine, cpus, *then)
+        yield from over_rows(machine, cpus)

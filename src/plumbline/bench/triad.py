@@ -1,6 +1,7 @@
 '''The triad against likwid-bench's, and its timing.'''
 
-from plumbline.bench.common import Figure, over_likwid
+from plumbline.bench.common import Figure, teams
+from plumbline.bench.peers.streams import over_likwid
 from plumbline.model import limits
 from plumbline.system import topology
 
@@ -15,9 +16,7 @@ def linearity(machine):
 def figures(machine, pairs):
     '''Yield every :class:`Figure`.'''
     yield linearity(machine)
-    for cpus in (machine.cpus[:1], machine.cpus):
-        for variant, kernel, level, least in (
-                ('nt', 'triad_mem_avx_fma', 'memory', 1.10), ('simd', 'triad_avx_fma', 'L1', 0.90),
-                ('simd', 'triad_avx_fma', 'L2', 0.90), ('simd', 'triad_avx_fma', 'L3', 0.90)):
+    for cpus in teams(machine):
+        for variant, level, least in (('nt', 'memory', 1.10), ('simd', 'L1', 0.90), ('simd', 'L2', 0.90), ('simd', 'L3', 0.90)):
             if level in topology.levels(machine.processor):
-                yield over_likwid(machine, cpus, pairs, 'triad', variant, 32, kernel, level, least)
+                yield from over_likwid(machine, cpus, pairs, 'triad', variant, 'triad', level, least)

@@ -6,7 +6,7 @@ Its lists reach to 2.8 and are made every 20 steps, ours to 2.9 and every 10, so
 import re
 
 from plumbline.bench.peers import found
-from plumbline.bench.peers.turns import Peer, by_turns
+from plumbline.bench.peers.turns import Peer, by_turns, mean
 from plumbline.errors import PlumblineError
 from plumbline.model import records
 
@@ -32,4 +32,4 @@ def mdbench(cpus):
 
 
 def figures(machine, cpus, pairs):
-    yield from by_turns(machine, 'molecular dynamics:', cpus, lambda cpus: ours(machine, cpus), [Peer('MD-Bench', mdbench)], pairs)
+    yield from by_turns(machine, 'molecular dynamics:', cpus, lambda cpus: ours(machine, cpus), [Peer('MD-Bench', mdbench, mean)], pairs)

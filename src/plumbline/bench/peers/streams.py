@@ -1,10 +1,11 @@
-'''Triad and copy in memory against TheBandwidthBenchmark and likwid-bench.'''
+'''Triad and copy in memory against TheBandwidthBenchmark and likwid-bench; any stream, in any level, against likwid-bench's.'''
 
 import re
 from typing import Any
 
 import numpy as np
 
+from plumbline.bench.common import Figure, attempted, threads_text
 from plumbline.bench.peers import found
 from plumbline.bench.peers.turns import Peer, by_turns, mean
 from plumbline.errors import PlumblineError
@@ -12,21 +13,21 @@ from plumbline.likwid import bench as likwid_bench
 from plumbline.model import records
 from plumbline.system import topology
 
-#: likwid-bench's family of kernels -> our program, its variants, bytes per element, TheBandwidthBenchmark's row.
-STREAMS = {'triad': ('triad', ('nt', 'prefetch', 'simd', 'plain'), 32, 'STriad'),
-           'copy': ('motion', ('copy_nt', 'copy_prefetch', 'copy'), 16, 'Copy')}
+#: likwid-bench's family of kernels -> our program, its variants, TheBandwidthBenchmark's row.
+STREAMS = {'triad': ('triad', ('nt', 'prefetch', 'simd', 'plain'), 'STriad'), 'copy': ('motion', ('copy_nt', 'copy_prefetch', 'copy'), 'Copy')}
+
+#: Bytes per element of all arrays.
+ELEMENT = {'load': 8, 'store': 8, 'copy': 16, 'triad': 32}
 
 #: Passes of one process of ours and of TheBandwidthBenchmark, which reports the best.
 PASSES = 20
 
-#: Seconds that a process of likwid-bench measures.
-SECONDS = 0.3
-
 
 def ours(machine, cpus, elements):
+    '''Of the variants that run here, at least the last.'''
     return {family: {record['variant']: records.rate(record) for record in machine.run(
-        program, cpus, '--variants', ','.join(variants), '--size', elements, '--samples', PASSES, '--passes', 1)}
-        for family, (program, variants, *_) in STREAMS.items()}
+        program, cpus, '--variants', '|,'.join(variants), '--size', elements, '--samples', PASSES, '--passes', 1)}
+        for family, (program, variants, _) in STREAMS.items()}
 
 
 def bandwidth_benchmark(cpus, elements):
@@ -44,19 +45,42 @@ def bandwidth_benchmark(cpus, elements):
     return rates
 
 
+def _isas(machine):
+    return likwid_bench.isas(machine.processor['arch'], machine.processor['platform'])
+
+
 def likwid(machine, cpus, elements, rate):
     '''MB/s of the kernels of the two widest instruction sets, non-temporal stores or ordinary ones.
 
     :arg rate: about what they reach.
     '''
-    isas = likwid_bench.isas(machine.processor['arch'], machine.processor['platform'])[:2]
     rates = {}
-    for family, (_, _, element, _) in STREAMS.items():
-        kernels = {likwid_bench.kernel_name(family, isa, nontemporal=nontemporal) for isa in isas for nontemporal in (True, False)}
-        size = element * elements
-        rates[family] = {kernel: machine.likwid(kernel, cpus, size, max(2, int(SECONDS * rate * 1e6 / size)))
-                       for kernel in sorted(filter(None, kernels))}
+    for family in STREAMS:
+        kernels = {likwid_bench.kernel_name(family, isa, nontemporal=nontemporal) for isa in _isas(machine)[:2] for nontemporal in (True, False)}
+        rates[family] = {kernel: machine.likwid(kernel, cpus, ELEMENT[family] * elements, rate) for kernel in sorted(filter(None, kernels))}
     return rates
+
+
+def over_likwid(machine, cpus, pairs, program, variant, family, level, least):
+    '''Yield a variant over likwid-bench's kernel that is as wide as the processor, with non-temporal stores where the variant has them.
+
+    :arg family: of likwid-bench's kernels; :arg level: whose working set both have.
+    '''
+    what = f'{level}: {program} {variant}'
+
+    def measured():
+        isa, size = _isas(machine)[0], topology.working_set(machine.processor, level, cpus, machine.memory)
+        kernel = likwid_bench.kernel_name(family, isa, nontemporal=variant.endswith('nt'))
+        if not kernel:
+            raise PlumblineError(f'likwid-bench has no {family} of that kind for {isa} code')
+
+        def rates(cpus):
+            record, = machine.run(program, cpus, '--variants', variant, '--size', size // ELEMENT[family], '--samples', 25)
+            return {'': {variant: records.rate(record)}}
+        rate = mean(rates(cpus)[''][variant])
+        peer = Peer('likwid-bench', lambda cpus: {'': {kernel: machine.likwid(kernel, cpus, size, rate)}}, mean)
+        return by_turns(machine, what, cpus, rates, [peer], pairs, least, kind=Figure)
+    yield from attempted(f'{what}, {threads_text(cpus)}: ours / likwid-bench', measured)
 
 
 def figures(machine, cpus, pairs):

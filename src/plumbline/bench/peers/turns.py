@@ -23,7 +23,7 @@ class Peer:
     '''Another program for the same work.
 
     :attr run: function (cpus) -> {case: {way: rate}}: the ways are its kernels or builds, of which the best counts.
-    :attr statistic: how its rate comes from its samples; ours come from ours by the same.
+    :attr statistic: how its rate comes from its samples, and ours from ours: by the median, unless it prints something else alone.
     '''
     name: str
     run: Callable
@@ -54,16 +54,18 @@ def by_turns(machine, what, cpus, ours, peers, pairs, least=LEAST, most=float('i
     while len(kept) < pairs and len(turns) < 2 * pairs and len(failed) < len(peers):
         turns.append(_turn(machine, cpus, ours, peers, len(turns), failed))
         kept = _in_one_state(turns)
-    remark = f'{len(turns) - len(kept)} of {len(turns)} turns were in other states' if len(kept) < len(turns) else ''
+    moved = [f'{len(turns) - len(kept)} of {len(turns)} turns were in other states'] * (len(kept) < len(turns))
     for peer in peers:
         if peer.name in failed or not kept:
-            yield kind(f'{what}, {threads_text(cpus)}: ours / {peer.name}', np.array([]), least, most, failed.get(peer.name, remark))
+            yield kind(f'{what}, {threads_text(cpus)}: ours / {peer.name}', np.array([]), least, most, failed.get(peer.name, *moved))
             continue
+        told = [f'{peer.statistic.__name__} of either, for {peer.name} tells no median'] * (peer.statistic is not np.median)
         for case in kept[0][peer]:
             mine = {way: np.array([peer.statistic(found[None][case][way]) for found in kept]) for way in kept[0][None][case]}
             others = {way: np.array([found[peer][case][way] for found in kept]) for way in kept[0][peer][case]}
             best, other = (max(ways.items(), key=lambda way: np.median(way[1]))[0] for ways in (mine, others))
-            yield kind(f'{what} {case}, {threads_text(cpus)}: {best} / {peer.name} {other}'.lstrip(), mine[best] / others[other], least, most, remark)
+            yield kind(f"{f'{what} {case}'.strip()}, {threads_text(cpus)}: {best} / {peer.name} {other}", mine[best] / others[other], least, most,
+                       ', '.join([*told, *moved]))
 
 
 def _turn(machine, cpus, ours, peers, number, failed):
