@@ -5,12 +5,13 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import rfm
-from native import SOURCE, Outcome, alone_in, configure, copied, environment, make, needs, output_of
+from native import SOURCE, Outcome, alone_in, configure_and_make, copied, environment, needs, output_of
 from plumbline.mpi import environments
 from plumbline.mpi.families import families
 
@@ -50,6 +51,9 @@ def variables(mpi, **more):
     return {**environments.expanded(MPIS[mpi]['env_vars'], environment()), **{name: str(value) for name, value in more.items()}}
 
 
+_ONE_BUILDS = threading.Lock()
+
+
 @functools.cache
 def _idle():
     '''A folder that lasts as long as these tests, and ``interpose/idle.c`` built in it.'''
@@ -59,11 +63,13 @@ def _idle():
 
 
 def patient(mpi, library=None):
-    '''Value of LD_PRELOAD by which whoever waits sleeps: without that four ranks of MPICH take 90 s for what takes 1 s.
+    '''Value of LD_PRELOAD by which whoever waits sleeps: without that four ranks of MPICH take 90 s for what takes 1 s.  Intel MPI has a variable.
 
     :arg library: what else is loaded.
     '''
-    return ':'.join(str(path) for path in (mpi == 'mpich' and _idle()[1], library) if path)
+    with _ONE_BUILDS:
+        idle = mpi != 'impi' and _idle()[1]
+    return ':'.join(str(path) for path in (idle, library) if path)
 
 
 def mpirun(mpi, ranks, command, timeout=300, options=(), cpus=(), **more):
@@ -86,7 +92,7 @@ def _mpirun(mpi, ranks, command, timeout, options, cpus, folder, more):
         words += [*family.shared.options, *(() if options else family.transports['shm'].options), '--mca', 'odls_base_sigkill_timeout', '0']
     elif mpi == 'impi':
         more |= {'I_MPI_PIN': '0', 'I_MPI_THREAD_YIELD': '3'}
-    elif 'ASAN_OPTIONS' not in more:        # that runtime has to come first
+    if not cpus and 'ASAN_OPTIONS' not in more:        # that runtime has to come first
         more |= {'LD_PRELOAD': patient(mpi, more.get('LD_PRELOAD'))}
     done = subprocess.run([*words, *map(str, command)], capture_output=True, text=True, timeout=timeout, cwd=folder, env=variables(mpi, **more))
     return Outcome(done.returncode, done.stdout, done.stderr)
@@ -99,8 +105,7 @@ class MpiBuild:
         needs('cmake', 'gcc')
         needs_mpi(mpi)
         self.folder, self.mpi = folder, mpi
-        configure(folder, f"-DCMAKE_C_COMPILER={MPIS[mpi]['cc']}", *options, '-S', source / 'mpi', env=variables(mpi))
-        make(folder, *targets, env=variables(mpi))
+        configure_and_make(folder, f"-DCMAKE_C_COMPILER={MPIS[mpi]['cc']}", *options, '-S', source / 'mpi', targets=targets, env=variables(mpi))
 
     def path(self, program):
         return self.folder / 'bin' / program
@@ -127,7 +132,6 @@ def ours(done):
 
 def refused(build, program, *cases):
     '''Each case, ``(ranks, options, part...)``, ends with one line that has these parts.  Several at once: who complains waits for other ranks.'''
-    patient(build.mpi)      # built once
     with ThreadPoolExecutor(3) as pool:
         for case, done in zip(cases, pool.map(lambda case: build.run(case[0], program, *case[1].split(), timeout=60), cases)):
             said = {*ours(done)}

@@ -188,15 +188,24 @@ def configure(folder, *options, env):
     '''``cmake`` for a build folder.'''
     ninja = ['-G', 'Ninja'] if shutil.which('ninja') else []
     once = [f'-DCMAKE_C_COMPILER_LAUNCHER=bash;{SOURCE.parent}/tests/once.sh;{kept}'] if kept and shutil.which('bash') else []
-    with alone_in(folder):
-        output_of('cmake', *ninja, *once, *options, '-B', folder, env=env)
+    output_of('cmake', *ninja, *once, *options, '-B', folder, env=env)
 
 
 def make(folder, *targets, env):
     '''Build all targets of a folder, or some.'''
     chosen = ['--target', *targets] if targets else []
+    output_of('cmake', '--build', folder, '--parallel', str(len(CPUS)), *chosen, env=env)
+
+
+def configure_and_make(folder, *options, targets, env):
+    '''Both, once: what the same options have built in this test run is left as it is.'''
+    done, asked = folder / 'asked', '\n'.join(map(str, (*options, *targets)))
     with alone_in(folder):
-        output_of('cmake', '--build', folder, '--parallel', str(len(CPUS)), *chosen, env=env)
+        if not done.exists() or done.read_text() != asked:
+            done.unlink(missing_ok=True)
+            configure(folder, *options, env=env)
+            make(folder, *targets, env=env)
+            done.write_text(asked)
 
 
 @dataclass
@@ -242,11 +251,11 @@ class Build:
     def __init__(self, folder, *options, source=SOURCE, targets=()):
         needs('cmake', 'cc')
         self.folder = folder
-        configure(folder, *options, '-S', source, env=environment())
-        self.make(*targets)
+        configure_and_make(folder, *options, '-S', source, targets=targets, env=environment())
 
     def make(self, *targets):
-        make(self.folder, *targets, env=environment())
+        with alone_in(self.folder):
+            make(self.folder, *targets, env=environment())
 
     def path(self, program):
         return self.folder / 'bin' / program

@@ -12,6 +12,10 @@ fi
 openmp=$(grep -m1 'pragma omp' "$object.i")
 flags=$(printf '%s\n' "${command[@]}" | grep '^-[OWfgmpsw]' | grep -ve "${openmp:+no }-fopenmp")
 kept=$folder/$({ cat "$compiler"; echo "$flags"; grep -v '^# ' "$object.i"; } | md5sum | cut -c1-32).o
+if [[ ! -e $kept ]]; then      # another build may be making it
+    exec 9> "$kept.lock"
+    flock 9
+fi
 if [[ -e $kept ]]; then
     exec cp "$kept" "$object"
 fi

@@ -214,7 +214,6 @@ def test_what_is_wrong_is_told_in_one_line(mpis):
                        f'plumbline: libplumbline_latency was built for {families()[library].title}, this program runs with '
                        f'{families()[family].title}: preload the library built with its mpicc')]
     programs = {family: mpis(family).compiled('single') for family in MPIS}
-    patient('mpich')        # built once
     with ThreadPoolExecutor(6) as pool:
         said = pool.map(lambda case: mpis(case[0]).refused(case[1], programs[case[0]], *case[2], **case[3]), cases)
         assert [(case, line) for case, line in zip(cases, said) if case[4] not in line] == []

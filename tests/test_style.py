@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
+import clang_tidy
 import pytest
 from reframe import VERSION
 from reframe.core import fields, variables
@@ -73,7 +74,7 @@ def test_clang_tidy_finds_what_is_wrong_and_nothing_else(tmp_path):
     (tmp_path / 'compile_commands.json').write_text(json.dumps(list(commands.values())))
     included = [word for word in output_of(mpi, '-show').split() if word.startswith('-I')]
     further = [f'--extra-arg={word}' for word in (f'-I{tmp_path}', *included, *NODES)]
-    command = [Path(sys.executable).with_name('clang-tidy'), '--quiet', f'--config-file={rfm.REPOSITORY}/.clang-tidy', '-p', tmp_path, *further]
+    command = [clang_tidy.get_executable('clang-tidy'), '--quiet', f'--config-file={rfm.REPOSITORY}/.clang-tidy', '-p', tmp_path, *further]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         done = pool.map(lambda file: subprocess.run([*command, file], cwd=tmp_path, text=True, capture_output=True), commands)
         said = ''.join(one.stdout + one.stderr * (one.returncode != 0) for one in done)

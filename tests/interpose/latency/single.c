@@ -4,6 +4,7 @@
  */
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -109,7 +110,7 @@ static int generalized(void)
 
 #if MPI_VERSION >= 4
 /* Of what is complete at once an MPI may have one request for all: each exchange with nobody ends with its own send all the same, as a
- * receive from nobody. */
+ * receive from nobody.  One whose request is given back meanwhile is sent all the same. */
 static int nobody(int rank)
 {
     enum { LENGTH = 1 << 22 };
@@ -124,17 +125,24 @@ static int nobody(int rank)
         while (!done);
     }
     if (rank == 0) {
+        MPI_Isendrecv_replace(in, LENGTH, MPI_BYTE, 1, 2, MPI_PROC_NULL, 0, MPI_COMM_WORLD, request);
+        MPI_Request_free(request);
+        char *other = malloc(LENGTH);       /* where the copy was, if it is not there any more */
+        if (other)
+            memset(other, -1, LENGTH);
         for (int i = 0; i < 2; i++)
             MPI_Isendrecv(out[i], LENGTH, MPI_BYTE, 1, i, &to, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request[i]);
         MPI_Waitall(2, request, status);
         memset(out, -1, sizeof out);
+        free(other);
         for (int i = 0; i < 2; i++) {
             MPI_Get_count(&status[i], MPI_BYTE, &count[i]);
             if (status[i].MPI_SOURCE != MPI_PROC_NULL || status[i].MPI_TAG != MPI_ANY_TAG || count[i] != 0)
                 return fprintf(stderr, "exchange %d: source %d, tag %d, %d bytes\n", i, status[i].MPI_SOURCE, status[i].MPI_TAG, count[i]);
         }
     } else if (rank == 1) {
-        for (int i = 1; i >= 0; i--) {
+        for (int k = 1; k < 4; k++) {
+            int i = k % 3;
             MPI_Recv(in, LENGTH, MPI_BYTE, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             if (in[0] || in[LENGTH - 1])
                 return fprintf(stderr, "exchange %d: what was sent has changed meanwhile\n", i);
