@@ -16,7 +16,7 @@ import rfm
 from hung import hung
 from native import environment, output_of
 from plumbline.errors import PlumblineError
-from plumbline.model import burn as model, uncertainty
+from plumbline.model import baselines, burn as model, uncertainty
 from plumbline.references import Reference, files
 from plumbline.report import figures
 from plumbline.rfm import evaluation
@@ -123,11 +123,12 @@ def test_a_torn_line_is_named_and_hides_no_error(torn, errors):
 
 # --- judged by the references that are shipped ------------------------------------------------------------------------
 
-def measured(text):
+def measured(text, virtual='no'):
     '''Metric -> how it stands in the result, and the notes, of the check with these records.'''
     check, found, notes = runpy.run_path(str(rfm.REPOSITORY / 'checks/site/burn.py'))['burn'], model.parse(text, 'file'), []
     case = types.SimpleNamespace(measurements=[{'burn': found}], burns=[found], note=notes.append, skip_metric=lambda *_: None, all_cpus=CORES,
-                                 plumbline=types.SimpleNamespace(of_machine={}), measured_by=types.SimpleNamespace(plumbline=types.SimpleNamespace(contention=())))
+                                 plumbline=types.SimpleNamespace(of_machine={'virtual': virtual}),
+                                 measured_by=types.SimpleNamespace(plumbline=types.SimpleNamespace(contention=())))
     case.tell, case.of_phase = types.MethodType(check.tell, case), types.MethodType(check.of_phase, case)
     bounds = files.lookup(files.load(rfm.REPOSITORY / 'config/references/portable.yaml'), 'burn', ['default', 'gnu'])
     return {metric.name: evaluation.judged(evaluation.Case(metric, reference=Reference(tuple(bounds[metric.name][:3])) if metric.name in bounds else None,
@@ -169,6 +170,14 @@ def test_portable_references_fail_what_must_not_happen(changes, failing):
     referenced = {*model.COUNTS, 'burn_errors', *SHARES, *(f'of_median.{phase}' for phase in model.PHASES[:-1])}
     assert {name: verdicts[name] for name in referenced} == {name: 'FAIL' if name in failing else 'PASS' for name in referenced}
     assert not any('torn' in note or 'the file system' in note for note in notes)
+
+
+@pytest.mark.parametrize('virtual', ['yes', 'not known'])
+def test_what_a_hypervisor_may_have_done_is_not_judged(virtual):
+    found, _ = measured(text_of(*burnt(lost=0.2, slow=0.6)), virtual)
+    assert {name for name, one in found.items() if one.verdict == 'FAIL'} == {f'{name}.{phase}' for name in ('drift', 'of_start')
+                                                                              for phase in model.PHASES if phase not in ('memory', 'message')}
+    assert found['of_median.fma'].unjudged == found['of_start.memory'].unjudged == baselines.virtual({'virtual': virtual})
 
 
 def test_a_burn_with_torn_lines_is_no_silent_pass():

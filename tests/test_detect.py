@@ -14,7 +14,7 @@ from reframe.core.config import load_config
 import rfm
 from native import CPUS
 from plumbline import detect
-from plumbline.detect import file_systems, mpis, slurm
+from plumbline.detect import file_systems, modules, mpis, slurm
 from plumbline.detect.site_file import LONGEST_JOB, Entry, duration, lines, remark
 from plumbline.errors import PlumblineError
 from plumbline.mpi import environments
@@ -366,6 +366,12 @@ def assert_modules(text, tmp_path, kind):
         several = [one for one in known.values() if 'openmpi' in one.get('features', ())]
         assert sorted(one['modules'] for one in several) == [['foss/2026'], ['gcc/12.2', 'openmpi/4.1']]
         assert {(one['cc'], *one['extras']['launcher']) for one in several} == {('mpicc', 'mpirun')}
+
+
+def test_mpis_by_the_names_that_distributions_give_their_modules():
+    family = os.uname().machine
+    there = [f'mpi/openmpi-{family}', f'mpi/mpich-{family}', 'mpi/mpich-other', 'gnu-openmpi/4.1.6', 'mpich/4.1', 'hdf5/openmpi', 'hpcx-debug']
+    assert modules.wanted(there, modules.MPIS) == [*there[:2], 'gnu-openmpi', 'mpich']
 
 
 def test_compilers_and_mpis_of_environment_modules(here, tmp_path, monkeypatch):

@@ -164,8 +164,11 @@ def test_best_of_a_level():
                {'level': 'memory', 'threads': 1, 'kernel': 'load', 'traffic_rate': 5.0, 'traffic_factor': 1}]
     assert bench_output.cross_check_best(samples, 'L1', 1)['kernel'] == 'b'
     assert bench_output.cross_check_best(samples, 'L2', 1) is None
-    # The store's write-allocate is a model only.
+    # The store's write-allocate is a model only, and of processors other than x86-64 beyond L1, too: their kernels are of no instruction set.
     assert bench_output.cross_check_best(samples, 'memory', 1)['kernel'] == 'load'
+    for kernel, best in ('store', 'load'), ('store_sse', 'store_sse'):
+        in_cache = [one | {'level': 'L2', 'kernel': kernel if one['kernel'] == 'store' else 'load'} for one in samples[3:]]
+        assert bench_output.cross_check_best(in_cache, 'L2', 1)['kernel'] == best
 
 
 def test_script_is_posix_and_calls_what_was_planned(tmp_path):

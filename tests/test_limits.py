@@ -2,11 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 
+import rfm
 from made_report import measurement
 from plumbline.errors import PlumblineError
-from plumbline.model import limits
+from plumbline.model import limits, metrics
 
 
 def kernel(*seconds, **changed):
@@ -93,6 +95,15 @@ def test_of_parts_and_traffic_by_hand():
         [stream(1, 1), stream(0.5, 0.5, threads=2), kernel(1, 1), kernel(1, 1, threads=2)],
         key=lambda case: (case['variant'], case['threads']))
     assert found['plain', 1].value == 1 and found['plain', 2].value == 0.5
+
+
+@pytest.mark.parametrize('level', ['L2', 'L3', 'memory'])
+@pytest.mark.parametrize('share, ruling', [(1.25, 'PASS'), (1.4, 'FAIL')])
+def test_a_triad_whose_write_allocates_are_left_out_is_above_the_limit(level, share, ruling):
+    '''Arm's leave them out in all levels beyond L1: 32 of 40 bytes are moved.'''
+    record = measurement(level=level, traffic=1.25e9, traffic_least=1e9)
+    judged = rfm.by_shipped('triad_curve', ['default', 'gnu', 'one'], metrics.Metric('of_limit', f'plain.{level}', np.full(9, share), record=record))
+    assert judged.verdict == ruling, judged.reason
 
 
 def test_paired_ratio_and_correction_by_a_cross_check():

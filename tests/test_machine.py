@@ -115,7 +115,8 @@ def test_part_of_a_node_is_not_judged_by_all_its_channels(cpus, unjudged):
 
 @pytest.mark.parametrize('share, given, ruling', [
     (0.66, {}, 'PASS'), (0.53, {}, 'FAIL'),      # 0.8 with every rate divided by 1.5
-    (0.53, {'virtual': 'yes'}, 'NO REFERENCE'), (0.66, {'virtual': 'yes'}, 'PASS'), (1.3, {'virtual': 'yes'}, 'FAIL'),
+    (0.53, {'virtual': 'yes'}, 'NO REFERENCE'), (0.53, {'virtual': 'not known'}, 'NO REFERENCE'),
+    (0.66, {'virtual': 'yes'}, 'PASS'), (1.3, {'virtual': 'yes'}, 'FAIL'),
     (0.43, {'memory': {'most': 2 * 1638400, 'source': 'HBM'}}, 'NO REFERENCE'),
     (0.53, {'memory': SERVER['memory'] | {'configured': 3200}}, 'NO REFERENCE'), (0.66, {'memory': SERVER['memory'] | {'configured': 4400}}, 'PASS'),
     (0.39, {'memory': SERVER['memory'] | {'configured': 3200}}, 'FAIL')])      # too slow for what it is configured for

@@ -310,6 +310,20 @@ def test_a_base_clock_that_falls_is_told_beside_the_nominal_one(loops, tmp_path,
     assert (found.clock, found.source, found.nominal, found.turbo) == expected
 
 
+DMI = 'sys/class/dmi/id/modalias'
+
+
+@pytest.mark.parametrize('files, expected', [
+    ({}, b'not known'), ({DMI: 'dmi:bvnHPE:svnHPE:pnProLiantRL300Gen11:'}, b'no'), ({DMI: 'dmi:bvnEDKII:svnQEMU:pnKVMVirtualMachine:'}, b'yes'),
+    ({DMI: 'dmi:svnAmazonEC2:pnc7g.xlarge:'}, b'yes'), ({DMI: 'dmi:svnAmazonEC2:pnc7g.metal:'}, b'no'),
+    ({DMI: 'dmi:svnMicrosoftCorporation:pnVirtualMachine:'}, b'yes'), ({'proc/device-tree/hypervisor/compatible': 'linux,kvm'}, b'yes'),
+    ({'sys/hypervisor/type': 'xen', DMI: 'dmi:svnHPE:'}, b'yes')])
+def test_a_hypervisor_is_known_by_what_linux_shows(loops, tmp_path, files, expected):
+    rfm.laid(tmp_path, files)
+    loops.pl_shown_virtual.restype = ctypes.c_char_p
+    assert loops.pl_shown_virtual(str(tmp_path).encode()) == expected
+
+
 def test_arrays_are_placed_and_guarded(tmp_path):
     needs('cc')
     source = pathlib.Path(__file__).with_name('native_arrays.c')

@@ -84,13 +84,38 @@ def test_the_wrappers_use_the_compiler_that_the_environment_names():
 
 # --- flags -----------------------------------------------------------------------------------------------------------
 
+@pytest.mark.parametrize('processor', ['x86_64', 'aarch64'])
 @pytest.mark.parametrize('path', sorted(SOURCE.glob('cmake/flags/*.cmake')), ids=lambda path: path.stem)
-def test_every_maker_has_flags_for_both_languages(path, tmp_path):
+def test_every_maker_has_flags_for_both_languages(path, processor, tmp_path):
     needs('cmake')
     script = tmp_path / 'flags.cmake'
-    script.write_text(f'include({path})\nmessage("C: ${{C_flags}}")\nmessage("Fortran: ${{Fortran_flags}}")\n')
-    said = subprocess.run(['cmake', '-P', script], capture_output=True, text=True, timeout=20, check=True).stderr
+    script.write_text(f'include({path})\nmessage("C: ${{C_flags}}")\nmessage("Fortran: ${{Fortran_flags}}")\n'
+                      'message("sets: ${Fortran_sets}")\n')
+    said = subprocess.run(['cmake', f'-DCMAKE_SYSTEM_PROCESSOR={processor}', '-P', script], capture_output=True, text=True, timeout=20,
+                          check=True).stderr
     assert re.findall(r'^(\w+): -O3', said, re.MULTILINE) == ['C', 'Fortran'], said
+    # Of 64-bit Arm clang takes -mcpu=native only, and so does flang.
+    native = path.stem == 'GNU', path.stem in ('LLVM', 'AOCC')
+    assert ('-march=native' in said, '-mcpu=native' in said) == ((any(native), False) if processor == 'x86_64' else native)
+
+
+#: Functions that the glibc has since 2.29 to 2.43, which Red Hat's 8 lacks, and standards that CMake knows since 3.21.
+NEWER = re.compile(r'\b(?:gettid|tgkill|getdents64|close_range|closefrom|pidfd_\w+|strlc(?:py|at)|arc4random\w*|sig(?:abbrev|descr)_np|mallinfo2|'
+                   r'(?:pthread_\w+|sem)_clock(?:wait|lock)|timespec_getres|process_m\w+)\(|C_STANDARD (?:17|23)')
+
+
+def test_nothing_is_asked_of_a_system_that_the_oldest_supported_has_not():
+    asked = [(path.name, NEWER.findall(path.read_text())) for pattern in ('*.[ch]', '*.cmake', 'CMakeLists.txt') for path in SOURCE.rglob(pattern)]
+    assert len(asked) > 150 and not [one for one in asked if one[1]]
+
+
+def test_programs_are_linked_with_threads_where_these_are_a_library_of_their_own(tmp_path):
+    '''As in the glibc before 2.34.'''
+    needs('cmake', 'cc')
+    output_of('cmake', '-G', 'Unix Makefiles', '-S', SOURCE, '-B', tmp_path, '-DCMAKE_HAVE_LIBC_PTHREAD=OFF', '-DPLUMBLINE_FORTRAN=OFF',
+              '-DPLUMBLINE_LIKWID=OFF', '-DPLUMBLINE_BLAS=OFF', '-DPLUMBLINE_OPENBLAS=OFF', '-DPLUMBLINE_FFTW=OFF', env=environment())
+    links = [path.read_text() for path in tmp_path.glob('**/*-serial.dir/link.txt')]
+    assert len(links) > len(KERNELS) and all('pthread' in link for link in links if '-o ' in link)
 
 
 @pytest.mark.parametrize('version, name', [('AMD clang version 16.0.3 (CLANG: AOCC_4.2.0-Build#89 2023_12_13) (based on LLVM Mirror.Version.16.0.3)',

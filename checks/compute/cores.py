@@ -3,7 +3,7 @@ import reframe as rfm
 from reframe.core.builtins import run_after, variable
 
 from plumbline.analysis import cores as model, handovers, levels
-from plumbline.model import metrics, quantity
+from plumbline.model import baselines, metrics, quantity
 from plumbline.model.pairs import LEAST_NODES
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.node import allocation
@@ -18,9 +18,6 @@ MOST_MOVING = 0.1
 
 #: Share of the base clock that a processor holds at least (``of_base`` in ``config/references/portable.yaml``).
 HELD = 0.9
-
-#: Inside a virtual machine neither the places of the cores nor their distances are the machine's.
-VIRTUAL = 'a virtual machine, whose cores may change their places at any time'
 
 
 @rfm.simple_test
@@ -65,7 +62,7 @@ class cores(rfm.RunOnlyRegressionTest, NativeCheck):
             self.note(str(finding))
         if model.silent(found) > 0.05:
             self.note(f'{quantity.percent(model.silent(found), 0)} of the handovers had no answer: other work had the CPUs')
-        unjudged = VIRTUAL if of['handover']['options']['virtual'] == 'yes' else None
+        unjudged = baselines.virtual(of['handover']['options'])      # neither places nor distances of the cores are the machine's
         yield from self.latencies(found, unjudged)
         if together is not None and len(together):
             yield metrics.Metric('slowdown', 'together', together)

@@ -4,7 +4,7 @@ import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from plumbline.model import limits as model, metrics, probes, records
+from plumbline.model import baselines, limits as model, metrics, probes, records
 from plumbline.rfm.limited import LimitedCheck
 from plumbline.system import datasheet, topology
 
@@ -53,12 +53,10 @@ class limits(rfm.RunOnlyRegressionTest, LimitedCheck):
         '''Why these cores need not draw what all channels give, or why it proves nothing, and what to do where no cores of this machine do.'''
         ours = len(self.all_cpus)
         self.note(f"the peak of memory: {memory.get('source')}")
-        doubt, explains, file = None, math.inf, file or 'the machine file'
-        if self.plumbline.of_machine.get('virtual') == 'yes':
-            doubt = 'neighbours on the host share the memory'
-        elif peak > A_CORE_DRAWS * ours:
+        doubt, explains, file = baselines.virtual(self.plumbline.of_machine), math.inf, file or 'the machine file'
+        if not doubt and peak > A_CORE_DRAWS * ours:
             doubt = f'{ours} cores need not draw {peak * 1e-3:.0f} GB/s; what they are known to draw is `most` of `memory` in {file}'
-        elif memory.get('configured') and not memory.get('most'):
+        elif not doubt and memory.get('configured') and not memory.get('most'):
             explains = memory['transfer_rate'] / memory['configured']
             doubt = (f"the memory is configured for {memory['configured']} MT/s, and its modules are rated {memory['transfer_rate']}; "
                      f'write what was bought as `transfer_rate` of `memory` into {file}')

@@ -11,7 +11,7 @@ from reframe.core.runtime import runtime
 
 from plumbline import settings
 from plumbline.errors import PlumblineError, in_one_line
-from plumbline.model import burn as model, contention, metrics, quantity, records
+from plumbline.model import baselines, burn as model, contention, metrics, quantity, records
 from plumbline.rfm.judging import Judging
 from plumbline.rfm.programs import native_programs
 from plumbline.rfm.variables import Amount
@@ -27,7 +27,6 @@ NOT_TOLD = 'no whole record says where: half of one is left, here or in the file
 MARGIN = 15
 
 #: What messages and memory reach changes with where the hypervisor has the cores, and with what its other guests do.
-VIRTUAL = 'a virtual machine, whose cores may change their places at any time'
 OF_THE_HOST = ('memory', 'message')
 
 #: Phase -> the subsystem that it tells of.
@@ -220,7 +219,7 @@ class burn(rfm.RunOnlyRegressionTest, Judging):
         clocks = [record['clock']['median'] for record in found if record['clock']]
         given = contention.too_little(self.measured_by.plumbline.contention or (), contention.ENOUGH)
         part = TELLS_OF[phase]
-        moves = VIRTUAL if self.plumbline.of_machine.get('virtual') == 'yes' else None
+        moves = baselines.virtual(self.plumbline.of_machine)
         unjudged = f'the threads had the CPUs for {given:.2f} of the time' if given is not None else None
         yield metrics.Metric('flops' if found[0]['unit'] == 'Mflop/s' else 'bandwidth', phase, model.blocks(rates, model.MOST_POINTS),
                              subsystem=part)

@@ -2,6 +2,7 @@
 if(PLUMBLINE_OPENMP)
   find_package(OpenMP COMPONENTS C ${required})
 endif()
+find_package(Threads REQUIRED)     # libpthread, of a glibc before 2.34
 separate_arguments(fortran_flags UNIX_COMMAND "${PLUMBLINE_Fortran_FLAGS}")
 if(PLUMBLINE_LIKWID)
   # Debian ships the library without the name that linkers look for.
@@ -16,7 +17,7 @@ function(_plumbline_runtime name)
   target_include_directories(${name} PUBLIC ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../harness)
   target_compile_options(${name} PUBLIC "$<$<COMPILE_LANGUAGE:C>:${c_flags};${PLUMBLINE_C_WARNINGS}>")
   target_compile_definitions(${name} PRIVATE PL_COMPILER="${c_name}" PL_FLAGS="${stated_C_flags}")
-  target_link_libraries(${name} PUBLIC m)
+  target_link_libraries(${name} PUBLIC m Threads::Threads)
   target_link_options(${name} PUBLIC ${link_flags})
   if(LIKWID_LIBRARY AND LIKWID_INCLUDE)
     target_include_directories(${name} PRIVATE ${LIKWID_INCLUDE})

@@ -8,7 +8,7 @@ endif()
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE None)
 endif()
-set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD 11)       # C17 without its corrections of the text; CMake knows 17 since 3.21
 set(CMAKE_C_EXTENSIONS ON)     # POSIX, asm
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)

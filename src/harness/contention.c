@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -85,7 +86,7 @@ static void note_waiting(int thread, void *unknown)
         *(atomic_bool *)unknown = true;
         return;
     }
-    const pid_t id = gettid();
+    const pid_t id = (pid_t)syscall(SYS_gettid);      /* for which the glibc has a function since 2.30 only */
     const double so_far = nanoseconds / 1e9;
     numbered[thread].sum += so_far - (numbered[thread].id == id ? numbered[thread].last : 0);
     numbered[thread].id = id;

@@ -49,6 +49,7 @@ void pl_parse_capacities(const char *text);     /* of --capacity: into pl_capaci
 
 /* topology.c */
 bool pl_read_line(const char *path, char *line, size_t length);  /* first line of a file, without its newline */
+const char *pl_shown_virtual(const char *root);   /* as pl_is_virtual(); root: "" but for tests */
 typedef struct { int count; int *cpu; } pl_cpus;
 typedef struct { int level; size_t size; int line; pl_cpus shared; } pl_cache;
 typedef struct { int count; pl_cache *cache; } pl_caches;

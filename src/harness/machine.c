@@ -232,7 +232,7 @@ const char *pl_is_virtual(void)
     unsigned a, b, c, d;
     return __get_cpuid(1, &a, &b, &c, &d) && c >> 31 ? "yes" : "no";
 #else
-    return "not known";
+    return pl_shown_virtual("");
 #endif
 }
 

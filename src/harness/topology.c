@@ -40,6 +40,28 @@ bool pl_field_of(const char *path, const char *name, char *value, size_t length)
     return found;
 }
 
+/* By what the kernel and the firmware show of a hypervisor: its node in the device tree, Xen's, and the names in DMI, from which the kernel has
+ * taken the blanks.  Amazon's real machines have Amazon's name, too, and are instances like c7g.metal. */
+const char *pl_shown_virtual(const char *root)
+{
+    static const char *const shown[] = {"proc/device-tree/hypervisor/compatible", "sys/hypervisor/type"};
+    static const char *const names[] = {":svnQEMU:", ":pnKVM", ":svnAmazonEC2:", ":pnGoogleComputeEngine:", ":pnVirtualMachine:", ":svnVMware",
+                                        ":svnXen:", ":pnOpenStack", ":pnAlibabaCloudECS:", ":pnAHV:", ":pnAppleVirtualization", ":svnParallels"};
+    char path[512], line[4096];
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        snprintf(path, sizeof path, "%s/%s", root, shown[i]);
+        if (pl_read_line(path, line, sizeof line))
+            return "yes";
+    }
+    snprintf(path, sizeof path, "%s/sys/class/dmi/id/modalias", root);
+    if (!pl_read_line(path, line, sizeof line))
+        return "not known";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strstr(line, names[i]) && !strstr(line, ".metal"))
+            return "yes";
+    return "no";
+}
+
 /* "7" or "0-3"; false, and `at` stays, if there is no such range of CPUs. */
 static bool next_range(const char **at, long *first, long *last)
 {

@@ -4,7 +4,7 @@ if(CMAKE_C_COMPILER_ID STREQUAL Cray)            # before CCE 9
   set(C_flags "-O3 -hnopattern")
 else()
   include(${CMAKE_CURRENT_LIST_DIR}/LLVM.cmake)
-  string(REPLACE " -march=native" "" C_flags "${C_flags}")
+  string(REPLACE " ${native}" "" C_flags "${C_flags}")
 endif()
 set(Fortran_flags "-O3 -hnopattern")
 set(Fortran_distribute "")

@@ -16,7 +16,8 @@ from plumbline.system.commands import NoAnswer, ask_json
 COMPILERS = ('gcc', 'gnu', 'llvm', 'clang', 'intel', 'intel-compilers', 'intel-oneapi-compilers', 'oneapi', 'icx',
              'nvhpc', 'nvhpc-hpcx', 'pgi', 'cce', 'aocc', 'acfl', 'prgenv-gnu', 'prgenv-cray', 'prgenv-intel',
              'prgenv-nvidia', 'prgenv-aocc', 'foss', 'gompi', 'iimpi')
-MPIS = ('openmpi', 'mpich', 'impi', 'intelmpi', 'intel-mpi', 'intel-oneapi-mpi', 'mvapich', 'mvapich2', 'cray-mpich', 'hpcx')
+MPIS = ('openmpi', 'mpich', 'impi', 'intelmpi', 'intel-mpi', 'intel-oneapi-mpi', 'mvapich', 'mvapich2', 'cray-mpich', 'hpcx', 'gnu-openmpi',
+        'gnu-mpich')
 
 _LOADED = ('DECIDE: this session has modules loaded ({}), and what is found in PATH may be theirs: detect again after '
            "`module purge`, or add them as 'modules' of the system")
@@ -55,12 +56,13 @@ def probe(kind, loaded=()):
 
 
 def wanted(available, names):
-    '''The modules whose name, or a folder of it, is one of ``names``: without version, each once.'''
+    '''The modules whose name, or a folder of it, is one of ``names``: without version, each once; Red Hat's has the processor's family at its end.'''
     found: dict[str, None] = {}
+    family = f'-{os.uname().machine}'
     for module in available:
         parts = module.rstrip('/').split('/')
-        for depth, part in enumerate(parts[:-1] or parts, 1):
-            if part.lower() in names:
+        for depth, part in enumerate(parts if parts[-1].endswith(family) else parts[:-1] or parts, 1):
+            if part.lower().removesuffix(family) in names:
                 found['/'.join(parts[:depth])] = None
     return list(found)
 

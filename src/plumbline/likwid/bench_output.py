@@ -5,7 +5,7 @@ import statistics
 
 from plumbline.errors import PlumblineError
 from plumbline.likwid import bench
-from plumbline.model import limits, quantity
+from plumbline.model import quantity
 
 _HEADER = re.compile(r'### plumbline-cross-check level=(?P<level>\w+) threads=(?P<threads>\d+) '
                      r'cpus=(?P<cpus>[\d,]+) kernel=(?P<kernel>\w+) repeat=(?P<repeat>\d+) '
@@ -179,12 +179,12 @@ def agreement(samples, level, threads):
 def cross_check_best(samples, level, threads):
     '''The sample with the highest traffic rate in a level, with so many threads.
 
-    In memory, loads and non-temporal stores only: see :func:`plumbline.model.limits.best`.
+    In memory, and beyond L1 on others than x86-64 (whose kernels have no instruction set in their names), loads and non-temporal stores only: as of
+    :func:`plumbline.model.limits.traffic_is_certain`.
 
     :arg samples: what :func:`parse_cross_check` returned, or :obj:`None`.
     :returns: one of them; its ``traffic_rate`` (MB/s) is what the limit is compared with.  :obj:`None` if there is none.
     '''
-    there = [{'level': level, 'bytes': 1, 'traffic': s['traffic_factor'], 'sample': s} for s in samples or ()
-             if s['level'] == level and s['threads'] == threads]
-    best = limits.best(there, lambda case: case['sample']['traffic_rate'])
-    return best and best['sample']
+    there = [s for s in samples or () if (s['level'], s['threads']) == (level, threads)
+             and (s['traffic_factor'] == 1 or (level != 'memory' and '_' in s['kernel']))]
+    return max(there, key=lambda s: s['traffic_rate'], default=None)

@@ -27,7 +27,7 @@ SHIPPED = (PORTABLE, PATH.name)
 #: 0.96 to 1.03 on a quiet machine.  What a core can lose is far more: one of two units, a cycle of four.
 CLOCK = 0.08
 
-VIRTUAL = 'inside a virtual machine the core may be shared with others, or be another than its name says'
+VIRTUAL = 'inside a virtual machine cores and memory may be shared with others, and cores be moved, or be others than their name says'
 PERHAPS_VIRTUAL = f'whether this is a virtual machine is not known: {VIRTUAL}'
 NO_CLOCK = 'not judged: no clock was measured beside the samples'
 
@@ -129,14 +129,18 @@ def latency(arch: str | None, level: str) -> tuple[Baseline, None] | tuple[None,
     return Baseline(known['cycles'], known['least'], known['most'], better=-1), None
 
 
-def doubt(record: dict, arch: str | None, machine: dict | None) -> str | None:
-    '''Why what is out of bounds need not be the core's doing, or None.
+def virtual(machine: dict | None) -> str | None:
+    '''Why what is seen need not be the machine's own doing; None of one that is known to be real.
 
     :arg machine: the machine record; of one without ``virtual`` (written before December 2026) nobody knows.
     '''
-    virtual = (machine or {}).get('virtual', 'not known')
-    if virtual != 'no':
-        return VIRTUAL if virtual == 'yes' else PERHAPS_VIRTUAL
+    return {'yes': VIRTUAL, 'no': None}.get((machine or {}).get('virtual', ''), PERHAPS_VIRTUAL)
+
+
+def doubt(record: dict, arch: str | None, machine: dict | None) -> str | None:
+    '''Why what is out of bounds need not be the core's doing, or None.'''
+    if why := virtual(machine):
+        return why
     adders, additions = microarchitectures().get(arch or '', {}).get('adders'), probes.beside(record, probes.ADDITIONS)
     if adders and additions is not None and np.nanmedian(additions) < probes.OWN * adders['units']:
         return f"something else works on the core: {np.nanmedian(additions):.1f} additions per cycle beside the samples, of {adders['units']}"
