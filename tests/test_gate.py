@@ -306,6 +306,20 @@ def test_errors_and_ends_of_readers_are_said(monkeypatch):
     assert found.why_missing('g.x').why == 'no process can be started: Resource temporarily unavailable'
 
 
+def test_an_answer_that_lies_there_is_in_time_however_late_it_is_looked_for(monkeypatch):
+    fork, children = os.fork, []
+
+    def held_up():
+        if children:
+            os.waitid(os.P_PID, children[0], os.WEXITED | os.WNOWAIT)
+            time.sleep(0.3)
+        children.append(fork())
+        return children[-1]
+    monkeypatch.setattr(os, 'fork', held_up)
+    found = reading.read([group('a', lambda: iter([reading.Fact('a.x', 1, '')]), 0.2), group('b', lambda: iter(()))], 20)
+    assert (list(found.facts), found.missing) == (['a.x'], [])
+
+
 # --- the file -----------------------------------------------------------------------------------------------------------
 
 RELEASE = Path('/proc/sys/kernel/osrelease').read_text().strip()

@@ -157,9 +157,12 @@ def test_check_of_memory(measuring, programs, tmp_path):
 @pytest.mark.parametrize('studies, size', [('triad_weak|lbm_strong|lbm_weak|cg_strong', '--class S'), ('sp_strong|md_strong', '--size 8')])
 def test_check_of_scaling(measuring_mpi, tmp_path, studies, size):
     place = measuring_mpi(tmp_path / 'place', 'openmpi')
+    output_of('cc', '-shared', '-fPIC', '-o', tmp_path / 'hybrid.so', rfm.REPOSITORY / 'tests/interpose/hybrid.c')
+    (tmp_path / '.sys.devices.cpu_core.cpus').write_text(f'{CPUS[0]}\n')
     options = ['-r', '-p', 'gnu-openmpi', '--exec-policy=serial', *itertools.chain(*(('-S', f'app_scaling.{given}') for given in (
         'samples=10', 'processes=1', 'memory_bytes=4194304', 'edge=16', 'each=4', f'size={size}')))]
-    cases = place.reframe(*options, '-n', f'app_scaling.*study=({studies})', checks=CHECKS / 'app_scaling.py').cases()
+    cases = place.reframe(*options, '-n', f'app_scaling.*study=({studies})', checks=CHECKS / 'app_scaling.py',
+                          LD_PRELOAD=str(tmp_path / 'hybrid.so'), HYBRID=f'{tmp_path}/').cases()
     for study in studies.split('|'):
         assert_scaling(study, {name: case for name, case in cases.items() if f'study={study}' in name})
 
@@ -173,6 +176,7 @@ def assert_scaling(study, cases):
     measured = ('flops',) if study == 'triad_weak' else ('flops', 'communication')
     assert set(found) == {f'{metric}.{count}' for metric in measured for count in counts} | {
         f'efficiency.{"all" if count == len(CPUS) else count}' for count in counts[1:]}
+    assert {of['unjudged'] for name, of in found.items() if name.startswith('efficiency')} == {'the cores are of 2 kinds'}
     if study == 'triad_weak':
         assert {record['bytes'] / record['passes'] / record['size'] for record in records} == {32 * count for count in counts}
     else:
@@ -203,12 +207,14 @@ def test_a_box_for_memory_is_not_the_sources(edge, sizes):
     assert check.options(case)[3] == sizes.split(',')[0] and said == ['source']      # by which references of it are known
 
 
-def test_boxes_that_are_too_large_are_not_measured():
-    '''Two of 4096^3 cells: 42 TB.'''
+@pytest.mark.parametrize('kind, edge, cores, counts, memory, needed', [
+    ('strong', 1024, 2, [1, 2], 2**40, '608 GiB'), ('weak', 128, 192, [192 * 2**i for i in range(8)], 2**38, '228 GiB')])
+def test_boxes_that_are_too_large_are_not_measured(kind, edge, cores, counts, memory, needed):
+    '''Of 128 nodes the first holds planes of eight boxes, the last of one.'''
     def skip_test(reason):
         raise SkipTestError(reason)
-    case = SimpleNamespace(counts=lambda: [1, 2], application='lbm', kind='strong', edge=4096, nodes=1, memory=2**40, skip_test=skip_test)
-    with pytest.raises(SkipTestError, match='boxes for .* take .* of a node, more than a quarter of its memory'):
+    case = SimpleNamespace(counts=lambda: counts, application='lbm', kind=kind, edge=edge, each=32, all_cpus=range(cores), memory=memory, skip_test=skip_test)
+    with pytest.raises(SkipTestError, match=f'boxes for .* take {needed} of the first node, more than a quarter of its memory'):
         runpy.run_path(str(CHECKS / 'app_scaling.py'))['app_scaling'].options(case)
 
 

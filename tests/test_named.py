@@ -206,12 +206,15 @@ def test_a_share_of_memory_that_makes_no_sense_is_an_error():
         NamedCheck.memory_share(node, 0.8)
 
 
-@pytest.mark.parametrize('benchmark, cpus, longest', [('osu_alltoall', 128, 2**22), ('osu_alltoall', 129, 2**21), ('osu_alltoall', 400, 2**20),
-                                                      ('osu_allreduce', 400, 2**22)])
-def test_messages_of_all_to_all_fit_into_the_memory_that_the_benchmark_takes(benchmark, cpus, longest):
-    check = types.SimpleNamespace(benchmark=benchmark, cpus=range(cpus), longest=2**22, note=lambda text: None)
-    runpy.run_path(str(rfm.REPOSITORY / 'checks/named/osu.py'))['osu'].shorten_messages(check)
-    assert check.longest == longest
+@pytest.mark.parametrize('benchmark, cpus, longest, iterations, seconds', [
+    ('osu_alltoall', 2, 2**22, 200, 35), ('osu_alltoall', 128, 2**22, 20, 2062), ('osu_alltoall', 129, 2**21, 20, 1047),
+    ('osu_alltoall', 400, 2**20, 20, 5033), ('osu_allreduce', 400, 2**22, 200, 705), ('osu_bibw', 2, 2**22, 200, 1127)])
+def test_messages_of_all_to_all_fit_into_the_benchmarks_memory_and_the_jobs_time(benchmark, cpus, longest, iterations, seconds):
+    check = types.SimpleNamespace(benchmark=benchmark, cpus=range(cpus), longest=2**22, iterations=0, repeat=10, note=lambda text: None)
+    its = runpy.run_path(str(rfm.REPOSITORY / 'checks/named/osu.py'))['osu']
+    its.shorten_messages(check)
+    its.choose_iterations(check)
+    assert (check.longest, check.iterations, its.takes(check)) == (longest, iterations, seconds)
 
 
 def test_what_is_memory_is_no_file_system_that_is_measured_past_the_page_cache():
@@ -222,11 +225,15 @@ def test_what_is_memory_is_no_file_system_that_is_measured_past_the_page_cache()
 
 
 def test_sizes_and_the_largest_class_that_fits():
-    assert npb.choose('ft', ['S', 'A', 'C'], 15e9) == 'C' and npb.choose('ft', ['S', 'A', 'C'], 1e9) == 'A'     # C: 12.1 GB, A: 0.75 GB
+    assert npb.choose('ft', ['S', 'A', 'C'], 15e9, 8) == 'C' and npb.choose('ft', ['S', 'A', 'C'], 1e9, 8) == 'A'       # C: 12.1 GB, A: 0.75 GB
+    assert [npb.choose('lu', ['C', 'D', 'E'], 1e12, cpus) for cpus in (1, 8, 64, 512)] == ['C', 'C', 'D', 'E']
+    assert npb.choose('lu', ['D'], 1e12, 8, 'D') == 'D'
+    with pytest.raises(PlumblineError, match=r'lu: class D may take 2.5 h on 8 cores \(-S npb.letter=D runs it all the same\): build class C'):
+        npb.choose('lu', ['D'], 1e12, 8)
     with pytest.raises(PlumblineError, match=r'ft: class D needs about 180 GiB of memory, and 15 GiB may be used: build class C'):
-        npb.choose('ft', ['D'], 15 * 2**30)
+        npb.choose('ft', ['D'], 15 * 2**30, 8)
     with pytest.raises(PlumblineError, match='class B was asked for, and is not there: A, C are'):
-        npb.choose('ft', ['A', 'C'], 1e12, 'B')
+        npb.choose('ft', ['A', 'C'], 1e12, 8, 'B')
     assert hpl.order(8 * 1000**2) == 960 and hpl.order(1) == 192      # 5 blocks of 192; one at least
     assert [hpl.grid(ranks) for ranks in (1, 2, 6, 7, 128)] == [(1, 1), (1, 2), (2, 3), (1, 7), (8, 16)]
     assert hpcg.edge(1.1e9, 2) == 80 and hpcg.edge(1e6, 4) == 16      # 81.9 a side
@@ -237,13 +244,13 @@ def test_sizes_and_the_largest_class_that_fits():
     assert [npb.KERNELS['cg'].processes(cpus) for cpus in (1, 2, 15, 128)] == [1, 2, 8, 128]
 
 
-@pytest.mark.parametrize('given, processes, files, name', [(0, 100, 10000, ''), (0, 256, 3906, 'files3906'), (10000, 256, 10000, ''),
-                                                            (200, 2, 200, 'files200')])
-def test_files_of_many_processes_are_a_million_at_most_unless_more_were_asked_for(monkeypatch, given, processes, files, name):
+@pytest.mark.parametrize('given, processes, files, name, seconds', [(0, 100, 10000, '', 10000), (0, 256, 3906, 'files3906', 9999),
+                                                                     (10000, 256, 10000, '', 25600), (200, 2, 200, 'files200', 4)])
+def test_files_of_many_processes_are_a_million_at_most_unless_more_were_asked_for(monkeypatch, given, processes, files, name, seconds):
     monkeypatch.setattr(file_systems, 'names', lambda: ['stage'])
-    check = types.SimpleNamespace(files=given, cpus=range(processes))
-    options = runpy.run_path(str(rfm.REPOSITORY / 'checks/named/ior.py'))['mdtest'].options(check)
-    assert (options[:2], check.given) == (['-n', files], name)
+    check = types.SimpleNamespace(files=given, cpus=range(processes), repeat=5)
+    its = runpy.run_path(str(rfm.REPOSITORY / 'checks/named/ior.py'))['mdtest']
+    assert (its.options(check)[:2], check.given, its.takes(check)) == (['-n', files], name, seconds)
 
 
 def test_the_class_of_another_environment_is_not_that_of_this_one():
@@ -256,7 +263,8 @@ def test_the_class_of_another_environment_is_not_that_of_this_one():
         return f'/opt/{environment}/{names[0]}'
     check = runpy.run_path(str(rfm.REPOSITORY / 'checks/named/npb.py'))['npb']
     node = types.SimpleNamespace(benchmark='cg', letter='', cpus=range(2), look_for=look_for, memory_share=lambda share: 1e12)
-    node.binary = check.find(node, 'two')
+    node.binary, node.repeat, node.is_dry_run = check.find(node, 'two'), 3, lambda: False
+    assert check.takes(types.SimpleNamespace(**{**vars(node), 'benchmark': 'lu', 'cpus': range(16), 'binary': '/opt/lu.D.x'})) == 13602
     assert check.find(node, 'one') == '/opt/one/cg.A.x'
     assert [one.subject for one in check.figures(node, text_of('cg'), 'out')] == ['class_S']
 
@@ -305,17 +313,17 @@ def test_figures_of_fewer_processes_are_not_measured_by_references_of_more(produ
     '''32 processes on a node of which one core of 64 has gone: each has more of the memory, and a collective has fewer steps.'''
     def figures(*_):
         return READ[name][1](text_of(name), 'out', **READ[name][2])
-    assert lost(product, figures, 64, 64)[0] == []
+    assert lost(product, figures, 64, 64)[0] == {}
     gone, found = lost(product, figures, 64, 32)
-    assert f"{found.replace('.32', '.64')} of site.yaml" in gone and len(gone) == len(read(name))
-    assert lost('osu', figures, 64, 32, numbered=False)[0] == []      # two send to each other, however many could
+    assert gone[found.replace('.32', '.64')] == 'site.yaml' and len(gone) == len(read(name))
+    assert lost('osu', figures, 64, 32, numbered=False)[0] == {}      # two send to each other, however many could
 
 
 def test_two_processes_and_two_nodes_have_names_of_their_own():
     '''Nobody's figures are judged by references of a whole node; what runs on one node alone says so.'''
     def figures(*_):
         return READ['hpcg'][1](text_of('hpcg'), 'out', **READ['hpcg'][2])
-    assert lost('hpcg', figures, 64, 2) == (['flops.hpcg.64 of site.yaml'], 'flops.hpcg.2')
+    assert lost('hpcg', figures, 64, 2) == ({'flops.hpcg.64': 'site.yaml'}, 'flops.hpcg.2')
     assert lost('hpcg', figures, 64, 64, nodes=2, given='1800s')[1] == 'flops.hpcg.32.2nodes.1800s'
     npb_check, osu_check = (runpy.run_path(str(rfm.REPOSITORY / f'checks/named/{name}.py'))[name] for name in ('npb', 'osu'))
     for benchmark, asked, ranks in (('cg', 64, 64), ('cg', 3, 2), ('bt', 64, 64), ('bt', 2, 1)):
@@ -331,7 +339,7 @@ def test_two_processes_and_two_nodes_have_names_of_their_own():
 def test_a_size_that_was_asked_for_stands_in_the_name_and_excuses_no_other_number_of_processes():
     def figures(*_):
         return hpl.figures(text_of('hpl'), 'out', **READ['hpl'][2])
-    assert lost('hpl', figures, 64, 62, given='n1920') == (['flops.hpl.64.n1920 of site.yaml'], 'flops.hpl.62.n1920')
+    assert lost('hpl', figures, 64, 62, given='n1920') == ({'flops.hpl.64.n1920': 'site.yaml'}, 'flops.hpl.62.n1920')
 
 
 @pytest.mark.parametrize('given', ['', 'n1920'])
@@ -339,7 +347,7 @@ def test_references_of_another_size_are_not_lost(given):
     node = types.SimpleNamespace(usual={'flops.hpl.64': '.'.join(filter(None, ('flops.hpl.64', given)))}, plumbline=types.SimpleNamespace(skipped=[]))
     node.skip_metric = lambda *what: node.plumbline.skipped.append(result.Skipped(*what))
     known = {name: types.SimpleNamespace(file='site.yaml') for name in ('flops.hpl.64.n1920', 'flops.hpl.64.n30000', 'flops.hpl.62')}
-    assert NamedCheck._recorded_but_not(node, known, set(node.usual.values())) == ['flops.hpl.62 of site.yaml']
+    assert NamedCheck._recorded_but_not(node, known, set(node.usual.values())) == {'flops.hpl.62': 'site.yaml'}
     assert [one.metric for one in node.plumbline.skipped] == ['flops.hpl.64.n1920', 'flops.hpl.64.n30000'][bool(given):]
 
 

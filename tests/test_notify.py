@@ -1,5 +1,7 @@
 '''Who is told of a change, and of what: once, by a command that is started without a shell, and cannot hold up the report.'''
 
+import concurrent.futures
+import datetime
 import email.policy
 import json
 import os
@@ -30,7 +32,8 @@ def summary(rows, *more, **named):
 def night(number, **verdicts):
     '''A session of some metrics; a verdict of None: not in this session.'''
     rows = sample.frame(*(sample.case(name, [sample.metric('bandwidth.plain', 900.0, 'MB/s', ruling, (1000.0, -0.05, None), f'{ruling} for a reason')],
-                                      threads='one', detail={'maintainers': ['hpc-support']}, session=f'2026010{number}T030405Z-sample')
+                                      threads='one', detail={'maintainers': ['hpc-support']}, session=f'2026010{number}T030405Z-sample',
+                                      started=datetime.datetime(2026, 1, number, 3, 4, 5, tzinfo=datetime.timezone.utc))
                           for name, ruling in verdicts.items()))
     return summary(rows)
 
@@ -109,11 +112,11 @@ def test_a_test_whose_passes_see_nothing_and_a_disturbed_session_are_told():
     blind = sample.metric('of_limit.x', 0.9, reference=(1.0, None, 0.1))
     quiet = {'record': 'contention', 'schema': 1, 'threads': 2, 'elapsed': 5.0, 'throttled': 0, 'waited': 0.0, 'stolen': 0.0}
 
-    def after(state, ruling, waited=0.0, **more):
+    def after(state, ruling, waited=0.0, partition='', **more):
         parts = sample.metric('of_parts.x', 0.6, verdict=ruling) | {'sees': 0.3}
         had = sample.metric('cpu_availability', 0.9, verdict='FAIL' if waited > 9 else 'PASS')
         found, state = notify.changes(state, summary(sample.frame(sample.case('a', [parts, blind, *more.get('metrics', ())]), sample.case(
-            'node_speed', [had], detail={'contention': [quiet | {'waited': waited}]}))))
+            'node_speed', [had], detail={'contention': [quiet | {'waited': waited}]}))) | {'partition': partition})
         return [(one['name'].split(': ')[-1], one['of'], one['was'], one['now']) for one in found], state
 
     scattered, state = after({}, 'UNSTABLE')
@@ -124,6 +127,9 @@ def test_a_test_whose_passes_see_nothing_and_a_disturbed_session_are_told():
     failed, still = after(state, 'PASS', waited=9.5)
     assert failed == [('cpu_availability', 'measurement', 'PASS', 'FAIL')] and 'the measurement' in still
     assert after(state, 'PASS', waited=0.4) == ([('the measurement', 'measurement', notify.NOT_JUDGED, 'PASS')], {})
+    disturbed, state = after({}, 'PASS', waited=2.0, partition='a')
+    assert [one[0] for one in disturbed] == ['the measurement of a']
+    assert after(state, 'PASS', partition='b') == ([], state) and after(state, 'PASS', partition='a')[1] == {}
 
 
 def test_a_session_that_could_not_be_judged_is_told_where_nothing_else_says_so():
@@ -132,7 +138,8 @@ def test_a_session_that_could_not_be_judged_is_told_where_nothing_else_says_so()
     scattered = sample.case('c', [sample.metric('of_limit.x', 0.9, verdict='UNSTABLE')])
     found, state = notify.changes({}, summary(sample.frame(sample.case('a', [good]), elsewhere)))
     assert [(one['name'], one['of'], one['now'], one['reason']) for one in found] == [
-        ('the session', 'session', notify.NOT_JUDGED, 'NOT JUDGED: what has references of another processor (Older CPU)')]
+        ('the session', 'session', notify.NOT_JUDGED,
+         "NOT JUDGED: what has references of another processor (Older CPU): accept this one's, with --node where a partition has both")]
     further, state = told(state, summary(sample.frame(sample.case('a', [good]), elsewhere, scattered)))
     assert further == [('c', 'PASS', notify.NOT_JUDGED)] and 'the session' in state
     assert told(state, summary(sample.frame(sample.case('a', [good]), sample.case('c', [good]))))[1] == {}
@@ -178,8 +185,23 @@ def test_the_command_gets_words_text_and_json(tmp_path, receiver):
     assert notify.tell(command, night(3, triad='PASS'), tmp_path, 'l') and not notify.tell(command, night(2, triad='FAIL'), tmp_path, 'l')
 
 
+def test_sessions_at_the_same_time_are_all_told(tmp_path):
+    '''A burn is over after the night that began after it; two partitions' reports come in any order, or at once.'''
+    burn = night(1, burn='FAIL') | {'seconds': 28 * 3600.0}
+    long, short = (night(3, **{name: 'FAIL'}) | {'session': f'20260103T030405Z-{name}', 'seconds': seconds} for name, seconds in (('a', 200.0), ('b', 20.0)))
+    assert not notify.tell('true', night(2, triad='PASS'), tmp_path, 'l') and notify.tell('true', burn, tmp_path, 'l')
+    assert notify.tell('true', long, tmp_path, 'l') and notify.tell('true', short, tmp_path, 'l')
+    good = night(3, a='PASS', b='PASS')
+    assert notify.tell('true', good, tmp_path, 'l')
+    assert not any(notify.tell('true', one, tmp_path, 'l') for one in (burn, long, short, good))
+    (tmp_path / 'notified-sample.json').unlink()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        assert all(pool.map(lambda one: notify.tell("sh -c 'sleep 0.5'", one, tmp_path, 'l'), (long, short)))
+    assert len(json.loads((tmp_path / 'notified-sample.json').read_text())['wrong']) == 2
+
+
 def test_a_session_of_a_wrong_clock_keeps_nobody_from_being_told(tmp_path, receiver):
-    ahead = night(1, triad='PASS') | {'session': '20960101T000000Z-sample'}
+    ahead = night(1, triad='PASS') | {'session': '20960101T000000Z-sample', 'started': 3976214400.0}
     assert not notify.tell('true', ahead, tmp_path, 'l')
     assert notify.tell(f"'{receiver[0]}'", night(2, triad='FAIL'), tmp_path, 'l') and 'PASS -> FAIL: triad' in receiver[1].read_text()
     assert not notify.tell('true', night(3, triad='FAIL'), tmp_path, 'l')
@@ -212,7 +234,7 @@ def test_a_command_that_reads_nothing_is_no_failure(tmp_path):
     assert notify.tell('true', night(1, **{f'check{number}': 'FAIL' for number in range(300)}), tmp_path, 'link')
 
 
-@pytest.mark.parametrize('state', ['{', '[]', '{"session": 1, "wrong": {}}', '{"session": "a", "wrong": []}', '{"session": "a", "wrong": {"x": 1}}',
+@pytest.mark.parametrize('state', ['{', '[]', '{"told": {"a": "b"}, "wrong": {}}', '{"session": "a", "wrong": []}', '{"session": "a", "wrong": {"x": 1}}',
                                    '{"session": "a", "wrong": {"x": {"state": "FAIL", "reason": "slow"}}}',
                                    '{"session": "a", "wrong": {"x": {"state": 1, "reason": "slow", "maintainers": []}}}'])
 def test_a_state_that_cannot_be_read_is_said(tmp_path, state):

@@ -1,5 +1,7 @@
 '''Simulated networks: the description, what SimGrid is given, what comes out; and CG, natively and simulated.'''
 
+import fcntl
+import pathlib
 import sys
 import xml.etree.ElementTree as tree
 
@@ -230,6 +232,25 @@ def test_without_simgrid_the_reason_is_one_line(monkeypatch, tmp_path):
     assert program.missing().startswith('smpirun and smpicc of SimGrid: not found')
     with pytest.raises(PlumblineError, match='not found; install SimGrid'):
         program.build(tmp_path)
+
+
+def test_two_at_once_neither_share_a_folder_nor_build_together(tmp_path, monkeypatch):
+    stages = []
+
+    def build(*_):
+        with open(tmp_path / 'build.lock') as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def table(*given):
+        stages.append(pathlib.Path(given[4]))
+        return pl.DataFrame([{'processes': 64, 'latency': 2.0, 'percent': 10.0}])
+
+    for where, name, value in ((program, 'FOLDER', tmp_path), (program, 'missing', lambda: None), (program, '_must_run', build), (study, 'table', table)):
+        monkeypatch.setattr(where, name, value)
+    both = [command.answer(str(written(tmp_path)), 'cg', None, None, None, None, False) for _ in range(2)]
+    assert all(next(one).startswith('cg of size A') for one in both)
+    assert stages[0] != stages[1] and all(stage.is_dir() for stage in stages)
+    assert all(list(one) for one in both) and not any(stage.exists() for stage in stages)
 
 
 # --- simulated runs ------------------------------------------------------------------------------------------------

@@ -61,8 +61,11 @@ def test_values_are_in_base_units_with_the_mode_and_what_is_not_known_is_left_ou
     foreign = telemetry.prometheus(summary(sample.frame(sample.case('Stream', [sample.metric('Copy', 250.0, 'GB/s')], foreign=True))))
     assert re.search(r'^plumbline_other_value{.*metric="Copy",unit="GB/s"} 250.0$', foreign, re.M) and 'plumbline_value_ratio{' not in foreign
     case = sample.case('latency', [sample.metric('latency.L1', 2.0, 'us')])
-    for said, mode in (('reframe -r', ''), ('reframe --mode=daily -r', 'daily'), ('reframe --mode daily --mode upgrade -r', 'upgrade')):
-        assert summary(sample.frame(case, info={'cmdline': said}))['mode'] == mode
+    for said, mode, partition in (('reframe -r', '', ''), ('reframe --mode=daily --system=sample -r', 'daily', ''),
+                                  ('reframe --mode daily --mode upgrade --system sample:gpu -r', 'upgrade', 'gpu')):
+        found = summary(sample.frame(case, info={'cmdline': said}))
+        assert (found['mode'], found['partition']) == (mode, partition)
+    assert '\nplumbline_session_exit_status{system="sample",mode="upgrade",partition="gpu"} ' in telemetry.prometheus(found)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from reframe.core.builtins import parameter, run_after, variable
 from plumbline.model import limits, metrics, quantity
 from plumbline.mpi.check import MpiCheck
 from plumbline.mpi.sensitivity import share_of_communication
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Size, Words
 from plumbline.system import topology
 
 #: Application -> program, and options of those whose size is fixed: by the NAS benchmarks, or 131,072 atoms.
@@ -37,10 +37,10 @@ class app_scaling(rfm.RunOnlyRegressionTest, MpiCheck):
     tags = {'acceptance'}
 
     #: Cells along an edge of the fluid's box, the source's; planes of cells for each rank of the weak kind.
-    edge, each = variable(Whole, value=128), variable(Whole, value=32)
+    edge, each = variable(Size, value=128), variable(Size, value=32)
 
     #: Options of a NAS benchmark, such as a smaller class for a quick look, or of the molecular dynamics (``--size CELLS``).
-    size = variable(str, value='', loggable=False)
+    size = variable(Words, value='', loggable=False)
 
     @run_after('init')
     def choose_program_and_nodes(self):
@@ -70,10 +70,11 @@ class app_scaling(rfm.RunOnlyRegressionTest, MpiCheck):
             return ['--size', int(min(alone, most / len(self.all_cpus)) // 32), *working]
         if self.application != 'lbm':
             return [*self.size.split(), *working]
-        planes = [self.each * count if self.kind == 'weak' else self.edge for count in counts]
-        needed = BYTES * self.edge**2 * sum(planes) / self.nodes
+        # All boxes are in memory at once, and the first node's ranks work in each of them.
+        planes = [(self.each * count if self.kind == 'weak' else self.edge) * min(1, len(self.all_cpus) / count) for count in counts]
+        needed = BYTES * self.edge**2 * sum(planes)
         if self.memory and needed > topology.MEMORY_SHARE * self.memory:
-            self.skip_test(f'boxes for {counts} ranks take {quantity.size(needed)} of a node, more than a quarter of its memory')
+            self.skip_test(f'boxes for {counts} ranks take {quantity.size(needed)} of the first node, more than a quarter of its memory')
         return ['--size', self.edge, *(['--planes-each', self.each] if self.kind == 'weak' else []), *working]
 
     def evaluate(self):

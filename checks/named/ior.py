@@ -9,6 +9,9 @@ from plumbline.rfm.variables import Whole
 #: Bytes, and files, of each process, where nothing else is asked for; of all processes together no more files than so many.
 USUAL_BLOCK, USUAL_FILES, MOST_FILES = 2**28, 10000, 10**6
 
+#: Files that are created, looked at, opened, or removed in a second, at least.
+LEAST_RATE = 2000
+
 
 @rfm.simple_test
 class ior(rfm.RunOnlyRegressionTest, OnFileSystem, NamedMpiCheck):
@@ -45,6 +48,9 @@ class mdtest(rfm.RunOnlyRegressionTest, OnFileSystem, NamedMpiCheck):
         self.each = self.files or min(USUAL_FILES, MOST_FILES // len(self.cpus))
         self.given = f'files{self.each}' if self.each != USUAL_FILES else ''
         return ['-n', self.each, '-u', '-F', '-d', '$folder/files']
+
+    def takes(self):
+        return round(self.repeat * 4 * self.each * len(self.cpus) / LEAST_RATE)
 
     def figures(self, output, source):
         return text.of_files(output, source, processes=len(self.cpus), files=self.each)

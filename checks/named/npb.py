@@ -10,6 +10,10 @@ from plumbline.named import npb as text
 from plumbline.named.check import NamedMpiCheck
 
 
+def _class_of(program):
+    return Path(program).name.split('.')[1]
+
+
 @rfm.simple_test
 class npb(rfm.RunOnlyRegressionTest, NamedMpiCheck):
     '''What does a process do in each of the NAS Parallel Benchmarks, on all cores that its algorithm takes?'''
@@ -18,7 +22,7 @@ class npb(rfm.RunOnlyRegressionTest, NamedMpiCheck):
     product, repeat, LASTS = 'npb', 3, '2h'
     benchmark = parameter(list(text.KERNELS), type=str)
 
-    #: Class of the problem; empty: the largest that is installed and fits a half of the memory.
+    #: Class of the problem; empty: the largest that is installed, fits a half of the memory, and takes no longer than LONGEST.
     letter = variable(str, value='', loggable=False)
 
     @run_after('setup')
@@ -36,10 +40,13 @@ class npb(rfm.RunOnlyRegressionTest, NamedMpiCheck):
                 why[letter] = error
         if not there:
             raise next((error for error in why.values() if isinstance(error, OtherMpi)), why['C'])
-        return there[text.choose(self.benchmark, list(there), self.memory_share(0.5), self.letter or None)]
+        return there[text.choose(self.benchmark, list(there), self.memory_share(0.5), len(self.cpus), self.letter or None)]
 
     def options(self):
         return []
 
+    def takes(self):
+        return 0 if self.is_dry_run() else round(self.repeat * text.KERNELS[self.benchmark].seconds(_class_of(self.binary), len(self.cpus)))
+
     def figures(self, output, source):
-        return text.figures(output, source, name=self.benchmark, letter=Path(self.binary).name.split('.')[1], processes=len(self.cpus))
+        return text.figures(output, source, name=self.benchmark, letter=_class_of(self.binary), processes=len(self.cpus))

@@ -9,6 +9,13 @@ from plumbline.rfm.variables import Whole
 #: What osu_alltoall takes for its buffers, bytes (its -M).
 MOST_MEMORY = 2**29
 
+#: Repetitions of each length, where nothing else is asked for; of osu_alltoall, whose bytes grow with the square of its processes, so many up to
+#: 32 of these, fewer beyond, and no fewer than the last number.
+USUAL, MANY, FEWEST = 200, 32, 20
+
+#: Further ones of long messages, which OSU does not count; bytes that a process moves in a second at least, and how many at once do.
+WARM_UP, LEAST_RATE, MOST_AT_ONCE = 10, 1e9, 20
+
 
 @rfm.simple_test
 class osu(rfm.RunOnlyRegressionTest, NamedMpiCheck):
@@ -22,8 +29,8 @@ class osu(rfm.RunOnlyRegressionTest, NamedMpiCheck):
     #: The longest message, bytes.
     longest = variable(Whole, value=2**22, loggable=False)
 
-    #: Repetitions of each length.
-    iterations = variable(Whole, value=200, loggable=False)
+    #: Repetitions of each length; 0: 200, of osu_alltoall among many processes fewer.
+    iterations = variable(Whole, value=0, loggable=False)
 
     @run_after('init')
     def choose_ranks(self):
@@ -42,6 +49,17 @@ class osu(rfm.RunOnlyRegressionTest, NamedMpiCheck):
         if self.benchmark == 'osu_alltoall' and self.longest > most:
             self.longest = most
             self.note(f'messages of {quantity.size(most)} at most, since those to {len(self.cpus)} processes share {quantity.size(MOST_MEMORY)}')
+
+    @run_after('setup')
+    def choose_iterations(self):
+        fewer = USUAL * MANY**2 // len(self.cpus)**2 if self.benchmark == 'osu_alltoall' else USUAL
+        self.iterations = self.iterations or max(FEWEST, min(USUAL, fewer))
+
+    def takes(self):
+        ranks = len(self.cpus)
+        messages = {'osu_latency': 2, 'osu_bw': 64, 'osu_bibw': 128, 'osu_allreduce': 2 * ranks, 'osu_alltoall': ranks**2}[self.benchmark]
+        moved = self.repeat * (self.iterations + WARM_UP) * messages * sum(text.lengths(self.benchmark, self.longest))
+        return round(moved / (LEAST_RATE * min(MOST_AT_ONCE, ranks)))
 
     def names(self):
         return [self.benchmark]

@@ -2,11 +2,12 @@
 
 import contextlib
 import errno
+import fcntl
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _UMASK = os.umask(0)
@@ -24,6 +25,17 @@ def no_room(folder: str | Path, said: str = '') -> str:
     '''What to say of a folder whose disk is full, or of which something said that; empty where it is not.'''
     full = shutil.disk_usage(folder).free < _ROOM or re.search('No space left on device|Disk quota exceeded', said)
     return f'no space left for {folder}: make room' if full else ''
+
+
+@contextlib.contextmanager
+def alone(path: str | Path) -> Iterator[None]:
+    '''Wait for whoever else holds the lock of a path, and hold it.  Where there is none to be had (Lustre mounted without ``-o flock``, a file of
+    somebody else's), go on without.'''
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            fcntl.flock(held.enter_context(open(path, 'ab')), fcntl.LOCK_EX)
+        yield
 
 
 def write(path: str | Path, data: str | bytes, mode: int | None = None, check: Callable[[str], object] | None = None) -> Path:

@@ -121,6 +121,12 @@ int MPI_Request_free(MPI_Request *request)
         *request = MPI_REQUEST_NULL;
     } else {
         error = PMPI_Request_free(request);
+        if (e && !e->arrived && e->out != MPI_REQUEST_NULL) {
+            /* The other half of an exchange still sends the copy: that is freed once it is done, and is not taken back. */
+            e->kind = LAT_COLLECTIVE;
+            e->shadow = e->out;
+            e->asked = true;
+        }
         if (e)
             lat_discard(e);
     }

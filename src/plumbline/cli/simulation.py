@@ -1,7 +1,7 @@
 '''``plumbline simulate``: what its options ask for, and the answer as text.'''
 
 import re
-import shutil
+import tempfile
 from pathlib import Path
 
 import polars as pl
@@ -100,16 +100,15 @@ def answer(path, application, processes, latency, size, iterations, published, s
     counts, size = processes_of(processes or '64'), size or 'A'
     latencies = latencies_of(latency, where.latency) if latency else [where.latency]
     simulated = program.build(program.FOLDER / 'build')
-    stage = program.FOLDER / 'stage'
-    shutil.rmtree(stage, ignore_errors=True)
-    if published:
-        yield from _published(simulated, where, application, stage, sensitivity)
-    elif len(counts) == 1 and len(latencies) == 1 and latencies[0] != where.latency:
-        yield from study.cost(simulated, where, application, counts[0], latencies[0], stage, size, iterations).lines
-    else:
-        cells = study.table(simulated, where, application, [(n, one) for n in counts for one in latencies], stage, size, iterations)
-        yield f'{application} of size {size}: per cent of the time in communication routines, by latency'
-        yield from _rows(cells, lambda one: f"{one['percent']:.1f}")
-        if len(counts) > 1:
-            yield f'parallel efficiency against {min(counts)} processes, per cent'
-            yield from _rows(study.efficiency(cells), lambda one: f"{one['efficiency']:.1f}")
+    with tempfile.TemporaryDirectory(prefix='stage-', dir=program.FOLDER) as stage:
+        if published:
+            yield from _published(simulated, where, application, stage, sensitivity)
+        elif len(counts) == 1 and len(latencies) == 1 and latencies[0] != where.latency:
+            yield from study.cost(simulated, where, application, counts[0], latencies[0], stage, size, iterations).lines
+        else:
+            cells = study.table(simulated, where, application, [(n, one) for n in counts for one in latencies], stage, size, iterations)
+            yield f'{application} of size {size}: per cent of the time in communication routines, by latency'
+            yield from _rows(cells, lambda one: f"{one['percent']:.1f}")
+            if len(counts) > 1:
+                yield f'parallel efficiency against {min(counts)} processes, per cent'
+                yield from _rows(study.efficiency(cells), lambda one: f"{one['efficiency']:.1f}")

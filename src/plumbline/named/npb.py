@@ -11,6 +11,9 @@ from plumbline.named import Figure, agree, demand, number, only
 #: Small to large; S and W are for trying whether it works.
 CLASSES = 'SWABCDE'
 
+#: Seconds of a run, at most, where its class is not asked for: three take four hours, which is what a job may ask for by itself.
+LONGEST = 4800
+
 #: Operation type -> (metric, unit).
 _RATES = {'floating point': ('flops', 'Mflop/s'), 'keys ranked': ('figure_of_merit', '1'), 'Random numbers generated': ('figure_of_merit', '1')}
 
@@ -21,15 +24,23 @@ class Kernel:
 
     :attr points: class -> grid points, rows or keys (NAS-95-020, NPB 3.4's ``setparams``).
     :attr each: bytes of memory for each, of all processes together.
+    :attr work: operations of the classes C, D and E by the program's own count, 10^9; the smaller ones take minutes.
+    :attr rate: of them in a second at least, of a process beside others.
     :attr squares: whether it takes square numbers of processes, powers of two otherwise.
     '''
     points: tuple
     each: float
+    work: tuple
+    rate: float
     squares: bool = False
 
     def memory(self, letter):
         '''Bytes that a class needs, about.'''
         return self.each * self.points[CLASSES.index(letter)]
+
+    def seconds(self, letter, processes):
+        '''That a run takes, at most.'''
+        return dict(zip('CDE', self.work)).get(letter, 0) / self.rate / processes
 
     def processes(self, cpus):
         '''The largest number of processes that it takes, no more than CPUs.'''
@@ -46,35 +57,42 @@ _NONZEROS = tuple(rows * (nonzeros + 1)**2 for rows, nonzeros in (
 
 #: Name -> :class:`Kernel`.  Bytes: resident memory of class A of NPB 3.4.2 on one process, less the 16 MB of MPI, rounded up.
 KERNELS = {
-    'ep': Kernel((1,) * 7, 2e6),        # tables of random numbers: next to nothing, whatever the class
-    'mg': Kernel(_cubes(32, 128, 256, 256, 512, 1024, 2048), 46),
-    'cg': Kernel(_NONZEROS, 30),
-    'ft': Kernel((64**3, 128 * 128 * 32, 256 * 256 * 128, 512 * 256 * 256, 512**3, 2048 * 1024 * 1024, 4096 * 2048 * 2048), 90),
-    'is': Kernel((2**16, 2**20, 2**23, 2**25, 2**27, 2**31, 2**35), 25),
-    'lu': Kernel(_cubes(12, 33, 64, 102, 162, 408, 1020), 260),
-    'sp': Kernel(_cubes(12, 36, 64, 102, 162, 408, 1020), 350, squares=True),
-    'bt': Kernel(_cubes(12, 24, 64, 102, 162, 408, 1020), 500, squares=True),
+    'ep': Kernel((1,) * 7, 2e6, (8.6, 137, 2199), 0.025),       # tables of random numbers: next to nothing, whatever the class
+    'mg': Kernel(_cubes(32, 128, 256, 256, 512, 1024, 2048), 46, (156, 3114, 24910), 0.35),
+    'cg': Kernel(_NONZEROS, 30, (143, 3643, 33089), 0.1),
+    'ft': Kernel((64**3, 128 * 128 * 32, 256 * 256 * 128, 512 * 256 * 256, 512**3, 2048 * 1024 * 1024, 4096 * 2048 * 2048), 90,
+                 (396, 8964, 78410), 0.25),
+    'is': Kernel((2**16, 2**20, 2**23, 2**25, 2**27, 2**31, 2**35), 25, (1.34, 21.5, 344), 0.01),
+    'lu': Kernel(_cubes(12, 33, 64, 102, 162, 408, 1020), 260, (2039, 39898, 628475), 0.55),
+    'sp': Kernel(_cubes(12, 36, 64, 102, 162, 408, 1020), 350, (1450, 29536, 465120), 0.35, squares=True),
+    'bt': Kernel(_cubes(12, 24, 64, 102, 162, 408, 1020), 500, (2866, 58336, 918348), 0.8, squares=True),
 }
 
 
-def choose(name, there, memory, letter=None):
+def choose(name, there, memory, processes, letter=None):
     '''The class to run: the largest of those that are there and fit.
 
     :arg there: classes of which the program was found.
     :arg memory: bytes that may be used.
-    :arg letter: the class that was asked for, or :obj:`None`.
+    :arg letter: the class that was asked for, however long it takes, or :obj:`None`.
     :raises PlumblineError: if it is not there, or none fits.
     '''
     if letter and letter not in there:
         raise PlumblineError(f"{name}: class {letter} was asked for, and is not there: {', '.join(there)} are")
+
+    def too_much(one):
+        needed, seconds = KERNELS[name].memory(one), KERNELS[name].seconds(one, processes)
+        if needed > memory:
+            return f'needs about {quantity.size(needed)} of memory, and {quantity.size(memory)} may be used'
+        return '' if letter or seconds <= LONGEST else (
+            f'may take {seconds / 3600:.1f} h on {quantity.several(processes, "core")} (-S npb.letter={one} runs it all the same)')
+
     wanted = [letter] if letter else there
-    fits = [one for one in wanted if KERNELS[name].memory(one) <= memory]
-    if not fits:
-        least = min(wanted, key=CLASSES.index)
-        smaller = [one for one in CLASSES if KERNELS[name].memory(one) <= memory][-1:]
-        raise PlumblineError(f'{name}: class {least} needs about {quantity.size(KERNELS[name].memory(least))} of memory, and '
-                             f'{quantity.size(memory)} may be used' + (f': build class {smaller[0]}' if smaller else ''))
-    return max(fits, key=CLASSES.index)
+    if fits := [one for one in wanted if not too_much(one)]:
+        return max(fits, key=CLASSES.index)
+    least = min(wanted, key=CLASSES.index)
+    smaller = [one for one in CLASSES if not too_much(one)][-1:]
+    raise PlumblineError(f'{name}: class {least} {too_much(least)}' + (f': build class {smaller[0]}' if smaller else ''))
 
 
 def figures(text, source='output of NPB', *, name, letter, processes):

@@ -2,7 +2,7 @@
 
 The state of a system is what is wrong with it: metrics and tests that FAIL, subsystems, losses that last, and what could not be judged, as all
 of a session that was disturbed.
-It is kept in ``notified-SYSTEM.json`` beside the archive, as of the last session of which the command has taken the notice: one that it
+It is kept in ``notified-SYSTEM.json`` beside the archive, as of the last sessions of which the command has taken the notice: one that it
 did not take is tried again by the next session.
 '''
 
@@ -21,6 +21,9 @@ NOT_JUDGED = 'COULD NOT BE JUDGED'
 
 #: No more are listed in the text; the JSON has all.
 _MOST_NAMED = 20
+
+#: A session that ended so long before another may be told of after it, seconds: partitions have schedules of their own, and reports take a while.
+_MEANWHILE = 3600
 
 
 def wrong(summary):
@@ -50,11 +53,12 @@ def wrong(summary):
         if verdict.is_undecided(judged) and all(ruling != verdict.FAIL for ruling, _ in judged):
             found[f'{where}: the test'] = {'of': 'tests', 'state': NOT_JUDGED, 'reason': 'its samples scatter too much, or its runs differ',
                                            'maintainers': list(maintainers)}
+    of_one = f" of {summary['partition']}" if summary['partition'] else ''       # another one's session says nothing of it
     for one in summary['answers']:
         if one['question'] == registry.MEASUREMENT and one['verdict'] == verdict.UNSTABLE:
-            found['the measurement'] = {'of': one['question'], 'state': NOT_JUDGED, 'reason': one['text'], 'maintainers': []}
+            found[f'the measurement{of_one}'] = {'of': one['question'], 'state': NOT_JUDGED, 'reason': one['text'], 'maintainers': []}
         elif one['question'] == registry.MEASUREMENT and one['verdict'] != verdict.FAIL:
-            good['the measurement'] = verdict.PASS
+            good[f'the measurement{of_one}'] = verdict.PASS
     partitions = {one['partition'] for one in summary['metrics'] if one['metric']}
     only = partitions.pop() if len(partitions) == 1 else ''     # of several each subsystem has its own in its name
     for one in summary['subsystems']:
@@ -80,13 +84,13 @@ def wrong(summary):
     status = summary['exit_status']
     its = {'of': 'session', 'state': NOT_JUDGED, 'reason': summary['not_judged'], 'maintainers': []}
     if status == 2:
-        found['the session as a whole'] = its
+        found[f'the session as a whole{of_one}'] = its
     elif not summary['not_judged'].startswith('BROKEN OFF'):
-        good['the session as a whole'] = verdict.PASS
+        good[f'the session as a whole{of_one}'] = verdict.PASS
     if status == 3 and not found:
-        found['the session'] = its
+        found[f'the session{of_one}'] = its
     elif status == 0:       # beside a FAIL, too, something may not have been judged
-        good['the session'] = verdict.PASS
+        good[f'the session{of_one}'] = verdict.PASS
     return found, good
 
 
@@ -134,15 +138,19 @@ def tell(command, summary, archive_root, link, patience=site_command.PATIENCE):
     :raises PlumblineError: in one line, if it cannot be started, fails, or takes longer than ``patience`` seconds.
     '''
     path = Path(archive_root) / f"notified-{summary['system']}.json"
-    last, before = _read(path)
-    if summary['session'] <= last and not archive.is_ahead(last):
-        return False        # told of, or older than what was told of
-    changed, state = changes(before, summary)
-    if changed:
-        site_command.run('--notify', command, text(summary, changed, link), {'changes': changed, 'link': link, 'summary': summary},
-                         'the next session tells the same again', patience)
-    with saying_why(f'{path}: cannot be written', '; the next session tells the same again'):
-        atomic.write(path, json.dumps({'session': summary['session'], 'wrong': state}, indent=1), atomic.RESULT)
+    ended = summary['started'] + (summary['seconds'] or 0)
+    with atomic.alone(path.with_suffix('.lock')):
+        told, before = _read(path)
+        latest = max([ended, *told.values()])
+        if summary['session'] in told or ended < latest - _MEANWHILE:
+            return False
+        changed, state = changes(before, summary)
+        if changed:
+            site_command.run('--notify', command, text(summary, changed, link), {'changes': changed, 'link': link, 'summary': summary},
+                             'the next session tells the same again', patience)
+        told = {session: at for session, at in told.items() if at >= latest - _MEANWHILE} | {summary['session']: ended}
+        with saying_why(f'{path}: cannot be written', '; the next session tells the same again'):
+            atomic.write(path, json.dumps({'told': told, 'wrong': state}, indent=1), atomic.RESULT)
     return bool(changed)
 
 
@@ -156,15 +164,17 @@ def failure(*arguments):
 
 
 def _read(path):
-    '''(Name of the last session that was told of, what was wrong then).'''
+    '''(Sessions that were told of last -> when they ended, without those of a clock that was wrong; what was wrong then).'''
     try:
         found = json.loads(path.read_text(encoding='utf-8'))
-        before = found['wrong']
-        if not all(isinstance(text, str) for text in (found['session'], *(one[key] for one in before.values() for key in ('of', 'state', 'reason')),
+        before, told = found['wrong'], found.get('told', {})        # older versions kept the name of one session
+        if not all(isinstance(text, str) for text in (*(one[key] for one in before.values() for key in ('of', 'state', 'reason')),
                                                       *(who for one in before.values() for who in one['maintainers']))):
             raise ValueError('a text is none')
-        return found['session'], before
+        if not all(isinstance(at, (int, float)) for at in told.values()):
+            raise ValueError('a time is none')
+        return {session: at for session, at in told.items() if not archive.is_ahead(session)}, before
     except FileNotFoundError:
-        return '', {}
+        return {}, {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise PlumblineError(f'{path}: not readable as the last state ({error}); remove it, and the next session tells all that is wrong') from None

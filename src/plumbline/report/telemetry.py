@@ -17,8 +17,6 @@ _UNITS = {'MB/s': ('bandwidth', 'bytes_per_second', 1e6), 'Mflop/s': ('flops', '
 _SIDES = {'value': ('', 'median of the last session'), 'reference': ('reference_', 'what it is judged by'),
           'low': ('lower_bound_', 'below this a FAIL'), 'high': ('upper_bound_', 'above this a FAIL')}
 
-_MODE = re.compile(r'\s--mode[ =](\S+)')
-
 
 def summary(session, losses=(), courses=()):
     '''What a session says, as :mod:`json` writes it.
@@ -30,7 +28,7 @@ def summary(session, losses=(), courses=()):
     rows, found = session.rows, session.diagnosis
     return {
         'schema': SCHEMA_VERSION, 'session': rows['session'][0], 'system': rows['system'][0],
-        'mode': next(reversed(_MODE.findall(session.info.get('cmdline') or '')), ''),
+        'mode': _asked(session, 'mode'), 'partition': _asked(session, 'system').partition(':')[2],
         'started': rows['started'][0].timestamp(), 'seconds': session.info.get('time_elapsed'),
         'exit_status': session.exit_status(losses), 'not_judged': session.not_judged(losses), 'counts': session.counts,
         'answers': [{'question': one.question, 'verdict': one.verdict, 'text': one.text} for one in session.answers],
@@ -44,6 +42,11 @@ def summary(session, losses=(), courses=()):
         'metrics': [_metric(line) for line in session.verdicts],
         'not_measured': [{'partition': one.partition, 'environment': one.environ, 'check': one.check, 'test': one.test or one.label,
                           'metric': one.metric, 'reason': one.reason, 'recorded': one.recorded} for one in session.not_measured]}
+
+
+def _asked(session, option):
+    '''What ReFrame's command line says, the last time, by an option; '' where it has none.'''
+    return next(reversed(re.findall(rf'\s--{option}[ =](\S+)', session.info.get('cmdline') or '')), '')
 
 
 def _metric(line):
@@ -66,12 +69,12 @@ def as_json(found):
 def prometheus(found):
     '''The text of Prometheus's exposition format, of a :func:`summary`.
 
-    Rates, times and sizes are in base units; the age of a session is the time now less its start.  Each sample has the mode of the session,
-    if that had one: modes have files of their own, and node-exporter refuses what is in two files with the same labels.
+    Rates, times and sizes are in base units; the age of a session is the time now less its start.  Each sample has the session's mode, and its
+    partition where it was of one: these have files of their own, and node-exporter refuses what is in two files with the same labels.
     '''
     families: dict[str, tuple[str, dict]] = {}
 
-    its = {'system': found['system'], **({'mode': found['mode']} if found['mode'] else {})}
+    its = {'system': found['system'], **{name: found[name] for name in ('mode', 'partition') if found[name]}}
 
     def add(name, about, value, **labels):
         '''One sample; of two with the same labels the last counts: node-exporter refuses a file that has both.'''

@@ -11,7 +11,7 @@ from reframe.core.exceptions import SanityError
 from plumbline.errors import in_one_line
 from plumbline.model import metrics
 from plumbline.rfm.check import ProgramCheck
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Size, Words
 from plumbline.settings import ROOT
 from plumbline.simulation import predict, study
 
@@ -26,10 +26,10 @@ class PredictionCheck(ProgramCheck):
     LASTS = '30m'
 
     #: The network file.
-    network = variable(str, value=str(ROOT / 'config/networks/t3e.yaml'), loggable=False)
+    network = variable(Words, value=str(ROOT / 'config/networks/t3e.yaml'), loggable=False)
 
     #: Cells with more processes are skipped.
-    most = variable(Whole, value=256, loggable=False)
+    most = variable(Size, value=256, loggable=False)
 
     @run_before('run')
     def launch_program(self):

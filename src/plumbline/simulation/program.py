@@ -8,11 +8,12 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from plumbline import atomic
 from plumbline.errors import PlumblineError, saying_why
 from plumbline.settings import REPORTS, ROOT
 from plumbline.simulation import platform_file
 
-#: Where the command line builds the program and leaves what it gave to SimGrid.
+#: Where the command line builds the program, and what it gives to SimGrid lies until that has ended.
 FOLDER = REPORTS / 'simulation'
 
 #: What can be simulated.
@@ -67,8 +68,9 @@ def build(folder=FOLDER / 'build'):
     if reason := missing():
         raise PlumblineError(reason)
     source = ROOT / 'src' / 'mpi' / 'simulation'
-    _must_run(['cmake', '-S', str(source), '-B', str(folder), f'-DCMAKE_C_COMPILER={shutil.which("smpicc")}'], f'configuring {source}')
-    _must_run(['cmake', '--build', str(folder), '--parallel', str(workers())], f'building {source}')
+    with atomic.alone(f'{folder}.lock'):
+        _must_run(['cmake', '-S', str(source), '-B', str(folder), f'-DCMAKE_C_COMPILER={shutil.which("smpicc")}'], f'configuring {source}')
+        _must_run(['cmake', '--build', str(folder), '--parallel', str(workers())], f'building {source}')
     return Path(folder) / 'bin' / 'simulated'
 
 

@@ -55,8 +55,7 @@ class Found:
 
 class _Running:
     def __init__(self, group, end):
-        self.group, self.begun, self.data = group, time.monotonic(), b''
-        self.late = min(self.begun + group.seconds, end)
+        self.group, self.data = group, b''
         reader, writer = os.pipe()
         try:
             self.process = os.fork()
@@ -64,6 +63,8 @@ class _Running:
             os.close(reader)
             os.close(writer)
             raise
+        self.begun = time.monotonic()       # a fork may be slow
+        self.late = min(self.begun + group.seconds, end)
         if self.process == 0:
             _in_child(group, writer, self.late)
         os.close(writer)
@@ -155,19 +156,18 @@ def read(groups, seconds):
         started.append(one)
     while running:
         now = time.monotonic()
-        for one in [one for one in running.values() if one.late <= now]:
-            del running[one.pipe]
-            _said(one, found, f'no answer in {one.late - one.begun:.2g} s')
-            one.kill()
-        if not running:
-            break
-        wait = min(one.late for one in running.values()) - time.monotonic()
-        for pipe in select.select(list(running), [], [], max(0, wait))[0]:
+        ready = select.select(list(running), [], [], max(0, min(one.late for one in running.values()) - now))[0]
+        for pipe in ready:
             data = os.read(pipe, 1 << 16)
             running[pipe].data += data
             if not data:
                 one = running.pop(pipe)
                 _said(one, found, 'the process that reads it ended')
                 one.kill()
+        # Where this process was held up, the answer may have lain there in time.
+        for one in [one for one in running.values() if one.late <= now and one.pipe not in ready]:
+            del running[one.pipe]
+            _said(one, found, f'no answer in {one.late - one.begun:.2g} s')
+            one.kill()
     found.left_behind = _unended(started)
     return found
