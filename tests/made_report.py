@@ -83,10 +83,10 @@ def of_another_suite(*values, name='StreamTest', **changed):
     return found
 
 
-def write_report(path, *runs, start=1.8e9, uuid='12345678-0000'):
+def write_report(path, *runs, start=1.8e9, uuid='12345678-0000', cmdline='reframe -r'):
     '''Write a run report of some runs, each a list of test cases.'''
     report = {'session_info': {'uuid': uuid, 'time_start_unix': start, 'hostname': 'login',
-                               'version': '4.10.4', 'cmdline': 'reframe -r', 'time_elapsed': 2.0},
+                               'version': '4.10.4', 'cmdline': cmdline, 'time_elapsed': 2.0},
               'runs': [{'run_index': i, 'testcases': run} for i, run in enumerate(runs)],
               'restored_cases': []}
     path.write_text(json.dumps(report))

@@ -326,6 +326,13 @@ def test_corrupt_reports(tmp_path, text, message):
     assert not (tmp_path / 'a').exists()
 
 
+@pytest.mark.parametrize('option', ['--dry-run', '--skip-sanity-check'])
+def test_what_was_not_run_or_not_looked_at_is_no_pass(tmp_path, option):
+    report = write_report(tmp_path / 'r.json', [of_another_suite(('copy', [12.5, None, None, None, 'GB/s', 'pass']))], cmdline=f'reframe -r {option}')
+    with pytest.raises(PlumblineError, match=f'r.json: by {option} its session proves nothing: run ReFrame without it'):
+        archive.archive(report, tmp_path / 'a')
+
+
 def test_missing_empty_and_mixed_reports(tmp_path):
     with pytest.raises(PlumblineError, match='No such file'):
         archive.archive(tmp_path / 'no.json', tmp_path)

@@ -241,7 +241,7 @@ def test_the_bench_runs_the_program(mpi_programs, tmp_path, monkeypatch):
     monkeypatch.setenv('PATH', f"{tmp_path}:{os.environ['PATH']}")
 
     class Machine:
-        cpus, memory, folder = CPUS, 2**30, tmp_path
+        cpus, memory, place = CPUS, 2**30, tmp_path
 
     monkeypatch.setattr(bench_mpi.environments, 'found', lambda **how: [MPIS[mpi]])
     monkeypatch.setattr(bench, '_SIZES', (16, 2**14))       # the second has no room

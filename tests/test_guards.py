@@ -6,6 +6,7 @@ ReFrame's pipeline, the base plugin, the settings, the archive and the report ar
 
 import csv
 import itertools
+import json
 import os
 import re
 import shlex
@@ -21,7 +22,7 @@ from reframe.core.exceptions import ForceExitError, ReframeError
 import rfm
 from plumbline.mpi.check import MpiCheck
 from plumbline.rfm import job, variables
-from plumbline.rfm.variables import Amount, Whole, WholeOrAll, Wholes, YesNo
+from plumbline.rfm.variables import Amount, Size, Whole, WholeOrAll, Wholes, Words, YesNo
 from plumbline.store import perflogs
 
 SERIAL = '--exec-policy=serial'
@@ -243,18 +244,49 @@ def test_broken_check_file_stops_the_modes(place, half_broken):
 
 # --- references ---------------------------------------------------------------------------------
 
-def test_recorded_metric_that_is_gone_fails(place, tmp_path):
+@pytest.mark.parametrize('beside, why, told', [
+    ({}, 'performance error: not measured: bandwidth.gone of made.yaml', 'not measured: bandwidth.gone of made.yaml'),
+    ({'bandwidth.plain': [1e9, -0.1, None, 'MB/s']}, 'bandwidth.plain=', 'it is gone, and made.yaml has it; references are recorded of 1 of its metrics')])
+def test_recorded_metric_that_is_gone_fails(place, tmp_path, beside, why, told):
+    '''It is named beside a metric that is a FAIL, too.'''
     folder = shutil.copytree(rfm.KNOWN, tmp_path / 'r')
     written_references(folder, {'Told': {
         '$index': ['$partition', '$environ', 'story'],
-        'made:cpu': {'gnu': {'good': {'bandwidth.gone': [1000, -0.1, None, 'MB/s']}}}}},
+        'made:cpu': {'gnu': {'good': {'bandwidth.gone': [1000, -0.1, None, 'MB/s'], **beside}}}}},
         'made.yaml')
     done = place.reframe('-r', '-n', 'Told.*good', PLUMBLINE_REFERENCES=str(folder))
     case = done.cases()['Told %story=good']
     assert (done.code, case['result']) == (1, 'fail')
-    assert case['fail_reason'] == 'performance error: not measured: bandwidth.gone of made.yaml'
+    assert why in case['fail_reason']
     judged = place.judge()
-    assert judged.code == 1 and 'not measured: bandwidth.gone of made.yaml' in judged.out
+    assert judged.code == 1 and told in ' '.join(judged.out.split()) and 'bandwidth.gone' in judged.out
+
+
+def test_a_size_that_is_given_is_judged_by_no_reference_of_the_usual_one(place, tmp_path):
+    folder = shutil.copytree(rfm.KNOWN, tmp_path / 'r')
+    written_references(folder, {'Told': {'$index': ['$partition', '$environ', 'story'],
+                                         'made:cpu': {'gnu': {'good': {'bandwidth.plain': [1e9, -0.1, None, 'MB/s']}}}}}, 'made.yaml')
+    run, given, where = ['-r', '-n', 'Told.*good'], ['-S', 'Told.memory_bytes=1073741824'], {'PLUMBLINE_REFERENCES': str(folder)}
+    payload = place.reframe(*run, *given, **where).cases()['Told %story=good']['plumbline']
+    assert payload['given'] == {'memory_bytes': '1073741824'} and ' -S Told.memory_bytes=1073741824 -r' in payload['rerun']
+    assert [(one['reason'], one['referenced']) for one in payload['skipped'] if 'referenced' in one] == [
+        ('they are of what is measured usually, and this is of memory_bytes=1073741824', ['bandwidth.plain'])]
+    assert payload['metrics'][1]['verdict'] == 'NO REFERENCE' and place.judge().code == 3
+    accepted = place.accept('made', '--output', folder / 'made.yaml', **where)
+    assert accepted.code == 0, accepted.out
+    for options, file in ((given, 'made.yaml'), ((), 'portable.yaml')):      # which holds for any
+        case = place.reframe(*run, *options, **where).cases()['Told %story=good']
+        assert rfm.metrics_of(case)['bandwidth.plain']['reference_from'] == file
+
+
+def test_what_failed_runs_again_in_a_restored_session(place):
+    first, before = place.reframe('-r', '-n', 'Told.*slow', PLUMBLINE_CAPACITY='measured'), place.folder / 'before.json'
+    before.write_text(place.report.read_text())
+    again = place.reframe('-r', '--failed', f'--restore-session={before}', PLUMBLINE_CAPACITY='measured')
+    (was,), (case,) = first.cases().values(), again.cases().values()
+    assert case['fail_phase'] == was['fail_phase'] == 'performance', case['fail_reason']
+    dumped, = place.stage.rglob('native_programs*/.rfm_testcase.json')
+    assert json.loads(dumped.read_text())['claimed']       # ReFrame's topology is not read back
 
 
 def test_recorded_references_see_what_gets_worse(place, tmp_path):
@@ -530,6 +562,12 @@ def test_a_no_is_no_and_other_words_are_refused(monkeypatch, kind, text, wrong):
     monkeypatch.setattr(sys, 'argv', ['reframe', '-S', f'triad_curve.into_memory={text}'])
     with pytest.raises(SystemExit, match=f"plumbline: -S triad_curve.into_memory={text}: '{text}' {wrong}"):
         kind.__rfm_cast_str__(text)
+
+
+def test_what_is_given_of_what_is_measured_is_known():
+    test = type('Made', (), {'var_space': {'largest', 'windows', 'matrix', 'samples', 'length'}})()
+    vars(test).update(largest=Size('4'), windows=Wholes('1,2'), matrix=Words('a.mtx'), samples=Whole('9'), length=5, of_it=Size('8'))
+    assert variables.given(test) == {'largest': '4', 'windows': '[1, 2]', 'matrix': 'a.mtx'}
 
 
 @pytest.mark.parametrize('said, why', [('nothing=3', "no test has a variable 'nothing'"), ('Told.smaples=3', "Told has no variable 'smaples'"),

@@ -459,9 +459,12 @@ def test_metrics_of_several_environments_are_told_apart_and_names_are_no_markup(
 
 
 def test_another_processor_is_left_out_and_said(tmp_path):
-    fill(tmp_path, [2.0] * 8 + [1.0] * 8, machine=lambda number: {**MACHINE, 'cpu_model': 'Older CPU'} if number < 8 else MACHINE)
+    fill(tmp_path, [2.0] * 8 + [1.0] * 8, machine=lambda number: {**MACHINE, 'cpu_model': 'Older CPU'} if number < 8 else MACHINE,
+         node=lambda number: 'n1' if number < 8 else 'n2')
     found = history.read(tmp_path / 'archive')
     assert len(found.sessions) == 8 and found.strangers == {'Older CPU': 8}
+    found = history.read(tmp_path / 'archive', node='n1')      # of nodes of two kinds the last session is of one
+    assert len(found.sessions) == 8 and not found.strangers
     assert archive.load_columns(archive.sessions(tmp_path / 'archive')[0], 'processor')['processor'].unique().to_list() == ['Older CPU']
     assert 'skipped: 8 sessions on another processor, Older CPU' in run(tmp_path).output
 

@@ -216,6 +216,7 @@ def test_a_session_that_lost_a_subsystem_as_a_whole_is_a_fail_of_its_node(tmp_pa
         archive.write(frame.with_columns(started=frame['started'] + datetime.timedelta(days=day)), tmp_path)
     of(measured('n9', 1))
     good, shown = history.read('made').of('n1').measured[0].at, CliRunner().invoke(app, ['nodes', 'show']).stdout
+    assert sweep_command._history('made:cpu').of('n1').doubt == 'FAIL'       # so --due takes it first
     assert re.search(rf'^ *n1 .* FAIL +{slurm.when(good)} ', shown, re.M) and re.search('^ *n2 .* PASS ', shown, re.M) and 'in doubt: n1: FAIL\n' in shown
     assert 'note: n1 is in doubt: FAIL' in CliRunner().invoke(app, ['nodes', 'mark', 'n1', 'returned', '--reason', 'x']).stdout
 

@@ -166,6 +166,7 @@ def test_references_that_are_gone_are_no_pass(nights):
     ('reframe -c checks -R --mode daily -r', f'reframe -C a.py -c {rfm.REPOSITORY}/checks -R --mode daily -r', True),
     ('reframe -c checks -R --mode daily -r', 'reframe --mode daily -r', True), ('reframe -c other -R -r', 'reframe -r', False),
     ('reframe -n a -n b -r', 'reframe -n b -n a -r', True), ('reframe -n a -r', 'reframe -r', False), ('reframe -r', 'reframe -r --cpu-only', False),
+    ('reframe -r', 'reframe -r -P threads=one', False), ('reframe -r', 'reframe -r --maintainer=me', False),
     ('reframe --mode daily -r -S a.samples=30', 'reframe --mode=daily -r -J p=debug', True)])
 def test_what_a_command_line_chooses(one, other, alike):
     assert (not_run.selection(one) == not_run.selection(other)) is alike

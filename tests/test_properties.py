@@ -198,7 +198,7 @@ READ = {
     'subject of IMB': (of_text(subjects.read), 'Allreduce.64.4KiB.shm', None),
     'environment error': (of_text(cause, ['gcc/12']), 'x: line 3: module: command not found\na.c:1: error: no\n\n', None),
     'references of the command line': (of_text(of_option), 'bandwidth.triad:380000,-0.05,none,MB/s;time:3,none,0.1', None),
-    'what was notified': (notify._read, json.dumps({'session': '20261126T093600-1', 'wrong': {
+    'what was notified': (notify._read, json.dumps({'told': {'20261126T093600-1': 1.5e9}, 'wrong': {
         'subsystem memory: rates': {'of': 'speed', 'state': 'FAIL', 'reason': 'why', 'maintainers': ['x']}}}), None),
     'what a node has prepared': (of_folder(results.PREPARED, prepared), json.dumps({'archived': 'system=s/date=2026-11-26/x.parquet', 'found': None,
                                                                                    'why': 'nothing was measured'}), None),

@@ -573,8 +573,8 @@ def test_each_state_judges_its_own_numbers_of_threads(tmp_path):
 
 
 @pytest.mark.parametrize('nodes, ranks, lost, told', [
-    (64, 64, ['bandwidth.grid3 of made.yaml'], []), (64, 61, [], 'they are of 64 ranks, and 61 ran'),
-    (None, 64, [], 'they are of a number of ranks that they do not tell (accept anew), and 64 ran')])
+    (64, 64, {'bandwidth.grid3': 'made.yaml'}, []), (64, 61, {}, 'they are of 64 ranks, and 61 ran'),
+    (None, 64, {}, 'they are of a number of ranks that they do not tell (accept anew), and 64 ran')])
 def test_references_of_all_idle_nodes_judge_no_other_number_of_them(tmp_path, nodes, ranks, lost, told):
     '''Which may have other metrics.'''
     sessions(tmp_path, make=lambda _: [case('node_grids', result(metric('bandwidth.ring'), metric('bandwidth.grid3'), level=None, threads=None, ranks=nodes))])
@@ -634,6 +634,23 @@ def test_another_working_set_of_a_cache_is_another_metric(tmp_path):
         assert set(in_force._of_the_same_sets(check, known, found)) == left
         told = [(one.reason, one.referenced) for one in check.plumbline.skipped or ()]
         assert told == [('they are of another working set: of 1.5 MiB, and 1 MiB was swept through', sorted(known))] * (size == small)
+
+
+@pytest.mark.parametrize('usual, other, told', [
+    ({}, {'largest': '4096'}, 'they are of what is measured usually, and this is of largest=4096'),
+    ({'largest': '4096'}, {}, 'they are of largest=4096, and this is of what is measured usually')])
+def test_another_size_that_is_given_is_another_metric(tmp_path, usual, other, told):
+    '''Neither judged by the references of this one, nor part of them.'''
+    sessions(tmp_path, [500.0] + [1000.0] * 5, lambda value: [case(plumbline=result(metric(value=value), level=None, given=other if value == 500 else usual))])
+    found = propose(tmp_path)
+    leaf, origin = found.written[PLAIN]
+    assert (leaf[0], origin['measured'], origin.get('given', {})) == (1000.0, [None] + [1000.0] * 5, usual)
+    proposal.accept(found)
+    merged = references.load(references.write_merged(tmp_path, 'made', 'Triad', tmp_path))
+    known = references.of_keys(merged, 'Triad', ['made:cpu', 'gnu', 'one'])
+    for given, left, reasons in ((usual, known, []), (other, {}, [told])):
+        check = types.SimpleNamespace(plumbline=Result(given=given))
+        assert in_force._as_given(check, known) == left and [one.reason for one in check.plumbline.skipped or ()] == reasons
 
 
 def test_a_variable_of_the_command_line_makes_another_test(tmp_path):

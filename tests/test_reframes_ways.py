@@ -126,9 +126,11 @@ def test_repeated_runs_are_cases_of_one_session(place):
     where = place()
     done = where.reframe('-r', '--repeat=2', '-c', SUITE, '-n', 'site_stream|their_application', '--exec-policy=serial', checks=STREAM)
     assert len(done.report['runs'][0]['testcases']) == 4, done.out
+    again, _ = (shlex.split(one['plumbline']['rerun']) for one in done.report['runs'][0]['testcases'] if 'plumbline' in one)
     said = where.judge()
     told = [line for line in said.out.splitlines() if ' bandwidth.triad ' in line]
     assert said.code == 0 and all(line.startswith(f'site_stream {number} ') for number, line in enumerate(sorted(told))) and len(told) == 2, said.out
+    assert 'Found 1 check' in where.reframe('-l', *again[again.index('-n'):-1], checks=STREAM).out
     accepted = where.accept('made')
     assert accepted.code == 0, accepted.out
     # Of one case, whichever of its repetitions.
@@ -149,7 +151,7 @@ def test_repeated_runs_are_cases_of_one_session(place):
 
 def test_a_varied_test_is_selected_by_its_other_parameters():
     assert parameters.options_of_varied('Test %level=L1 %.size=1.5 %.nid=n1') == ['-n', '^Test%level=L1$', '-P', 'Test.size=1.5']
-    assert parameters.options_of_varied('Test %level=L1 %.nid=n1') == []
+    assert parameters.options_of_varied('Test %level=L1 %.nid=n1') == ['-n', '^Test%level=L1$'] and parameters.options_of_varied('Test %level=L1') == []
 
 
 @pytest.mark.parametrize('options, fails_first, code', [

@@ -28,7 +28,7 @@ def example():
                            states=[{'state': {'core_to_core.0': 1e-7}, 'value': 5.0, 'n': 1, 'spread': None, 'interval': [5.0, 5.0],
                                     'samples': [5.0], 'rounds': [7], 'processes': [{'process': 1, 'n': 1, 'record': 1}]}]),
         made_report.metric('of_limit', 0.9, '1', state=None),
-        source='made', ranks=2, transport='shm', contention=[], cross_check=None, cross_check_reason='there is none',
+        source='made', ranks=2, transport='shm', given={'largest': '4096'}, contention=[], cross_check=None, cross_check_reason='there is none',
         skipped=[{'metric': None, 'reason': 'made'}, {'metric': 'all in L3', 'reason': 'made', 'parts': ['L3']},
                  {'metric': 'all', 'reason': 'made', 'recorded': 3}, {'metric': 'x', 'reason': 'made', 'referenced': ['x']}],
         software={'spack': {'environment': 'e', 'lock_hash': '0' * 64, 'specs': ['gcc']}}, simd_width={'plain': '512'}, notes=['one', 'two'],

@@ -377,6 +377,9 @@ class Faked:
 
 
 def test_bench_figures(monkeypatch):
-    monkeypatch.setattr(bench_mpi, 'machines', lambda _: [Faked()])
-    found = {figure.what: figure.value for figure in bench.figures(None, 3)}
+    broken = type('Broken', (), {'family': families()['mpich'], 'run': lambda *_, **__: bench_mpi.output_of(['false'])})
+    monkeypatch.setattr(bench_mpi, 'machines', lambda _: [broken(), Faked()])
+    missing, *measured = bench.figures(None, 3)
+    assert missing.line == 'NOT MEASURED  MPICH: false failed: exit code 1'
+    found = {figure.what: figure.value for figure in measured}
     assert found == {f'Open MPI, {way}: time of 2 P passes / time of P passes': pytest.approx(2) for way in ('get', 'put', 'send')}

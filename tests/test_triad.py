@@ -1,11 +1,14 @@
 '''The triad's checks, in a small run of the real thing.'''
 
 import os
+import runpy
+from types import SimpleNamespace
 
 import pytest
 
 import rfm
 from native import needs, x86_only
+from test_topology import two_sockets
 
 CHECKS = rfm.REPOSITORY / 'checks/memory'
 NAMES = ['allocation', 'alignment', 'firsttouch', 'openmp', 'preload%threads=one', 'simd']
@@ -47,3 +50,13 @@ def test_the_curves_are_told(cases):
     assert 'static over malloc along N: from' in notes('triad_allocation')
     assert 'malloc along 4 lengths' in notes('triad_alignment')
     assert 'opens parallel regions itself: OpenMP binds the threads' in notes('triad_openmp')
+
+
+@pytest.mark.parametrize('memory, counts', [(None, [1, 2, 4, 8, 16]), (64 * 2**30, [1, 2, 4, 8, 16]), (10 * 2**30, [1, 2, 4, 16])])
+def test_the_working_sets_of_first_touch_fit_the_memory_of_the_job(memory, counts):
+    '''Four NUMA domains of four cores: 8 and 16 threads have arrays, and limit streams, of their own.'''
+    left_out = []
+    case = SimpleNamespace(memory=memory, all_cpus=range(16), current_partition=SimpleNamespace(processor=two_sockets()),
+                           skip_metric=lambda *told: left_out.extend(told[2]))
+    found = runpy.run_path(str(CHECKS / 'triad_firsttouch.py'))['triad_firsttouch'].counts_that_fit(case, 2**30 * 5 // 4)
+    assert found == counts and left_out == [str(n) for n in (1, 2, 4, 8, 16) if n not in counts]

@@ -84,7 +84,7 @@ def test_a_second_run_tolerates_what_is_unstable_only_beside_a_pass_that_sees_a_
     def ends(sees):
         metrics = [SimpleNamespace(name='of_parts.plain', verdict=verdict.UNSTABLE, reason='straddles', sees=0.3),
                    SimpleNamespace(name='of_limit.plain', verdict=verdict.PASS, reason='at most', sees=sees)]
-        fake = SimpleNamespace(is_dry_run=lambda: False, perfvalues={'a:of_parts.plain': 1}, perf_variables={}, lost=[], again=3, doubt='',
+        fake = SimpleNamespace(is_dry_run=lambda: False, perfvalues={'a:of_parts.plain': 1}, perf_variables={}, lost={}, again=3, doubt='',
                                plumbline=Result(metrics=metrics), _of_other_states=list, _case=tuple)
         Judging.require_every_metric(fake)
 

@@ -96,7 +96,7 @@ def made(*measurements, **given):
 
 
 @pytest.mark.parametrize('virtual, cpus, share, told', [
-    ('yes', 4, 0.8, 'neighbours on the host may'), ('yes', 4, 0.5, None), ('no', 4, 0.8, None),
+    ('yes', 4, 0.8, 'neighbours on the host may'), ('not known', 4, 0.8, 'neighbours on the host may'), ('yes', 4, 0.5, None), ('no', 4, 0.8, None),
     ('no', 2, 0.8, "others, since 2 of the node's 4 cores may be used, may"), ('no', 2, 0.5, None), ('no', 3, 0.8, None)])
 def test_others_may_take_some_of_the_bandwidth(virtual, cpus, share, told):
     check, case = made(measurement(process=0), measurement(process=0, cpus=[1]), parts=[[0], [1]], of='sockets', all_cpus=range(cpus),

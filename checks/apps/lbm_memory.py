@@ -3,7 +3,7 @@ from reframe.core.builtins import parameter, variable
 
 from plumbline.model import limits, metrics, quantity, records
 from plumbline.rfm.limited import LimitedCheck
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Size
 from plumbline.system import topology
 
 #: Of a cell: 19 populations in two lattices.
@@ -22,7 +22,7 @@ class lbm_memory(rfm.RunOnlyRegressionTest, LimitedCheck):
     tags = {'acceptance'}
 
     #: Edge of the source's cube, in cells.
-    source_edge = variable(Whole, value=128)
+    source_edge = variable(Size, value=128)
 
     def options(self):
         large = int((self.elements('memory', BYTES) + 0.5) ** (1 / 3)) // 8 * 8     # a row: whole cache lines

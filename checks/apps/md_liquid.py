@@ -3,7 +3,7 @@ from reframe.core.builtins import parameter, variable
 
 from plumbline.model import metrics, records
 from plumbline.rfm.limited import LimitedCheck
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Size
 from plumbline.system import topology
 
 #: Steps of a pass; atoms of a cell of the crystal; bytes that a step touches of each atom (src/kernels/md).
@@ -27,7 +27,7 @@ class md_liquid(rfm.RunOnlyRegressionTest, LimitedCheck):
     tags = {'acceptance'}
 
     #: Cells of the crystal along an edge of the box; 0: as many as :meth:`edge` says.
-    cells = variable(Whole, value=0, loggable=False)
+    cells = variable(Size, value=0, loggable=False)
 
     def edge(self):
         '''Cells along an edge: each thread has five times what its second-level cache holds, so that its part in that cache can be told

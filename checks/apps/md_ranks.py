@@ -6,7 +6,7 @@ from reframe.core.builtins import variable
 from plumbline.model import metrics, records
 from plumbline.mpi import sensitivity
 from plumbline.mpi.check import MpiCheck
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Size
 
 #: Of a pass (src/kernels/md).
 STEPS = 20
@@ -42,7 +42,7 @@ class md_ranks(rfm.RunOnlyRegressionTest, MpiCheck):
     tags = {'acceptance'}
 
     #: Cells of the crystal along an edge of the box, of 4 atoms each; more, where the processes make a long grid (52: 13 x 2 x 2).
-    cells = variable(Whole, value=20, loggable=False)
+    cells = variable(Size, value=20, loggable=False)
 
     def options(self):
         if len(self.cpus) < 2:

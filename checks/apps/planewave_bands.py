@@ -4,7 +4,7 @@ from reframe.core.builtins import parameter, variable
 
 from plumbline.model import limits, metrics, quantity, records
 from plumbline.rfm.check import NativeCheck
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Size
 
 #: Bands of each thread, and the least of all: the products of few are no work.
 OF_A_THREAD, LEAST = 4, 32
@@ -25,7 +25,7 @@ class planewave_bands(rfm.RunOnlyRegressionTest, NativeCheck):
     env_vars = dict.fromkeys(('OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'BLIS_NUM_THREADS'), '1')      # each thread of ours calls it
 
     #: Points along an edge of the grid: a band stays in the cache of a core.
-    points = variable(Whole, value=24, loggable=False)
+    points = variable(Size, value=24, loggable=False)
 
     def options(self):
         bands = max(LEAST, OF_A_THREAD * len(self.cpus))

@@ -4,7 +4,7 @@ from reframe.core.builtins import run_after, variable
 from plumbline.model import limits, metrics
 from plumbline.mpi import sensitivity
 from plumbline.mpi.check import MpiCheck
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Size
 
 #: Points along an edge of the largest grid (src/kernels/planewave), of which each process has a plane.
 MOST_RANKS = 256
@@ -23,7 +23,7 @@ class planewave_ranks(rfm.RunOnlyRegressionTest, MpiCheck):
     env_vars = dict.fromkeys(('OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'BLIS_NUM_THREADS'), '1')      # each rank calls it
 
     #: Points along an edge of the grid, a plane for each rank at least; 0: 24, or as many as there are ranks.
-    points = variable(Whole, value=0, loggable=False)
+    points = variable(Size, value=0, loggable=False)
 
     @run_after('setup')
     def leave_cpus_out(self):

@@ -4,7 +4,7 @@ from reframe.core.builtins import parameter, variable
 from plumbline.model import limits, metrics
 from plumbline.rfm import file_systems
 from plumbline.rfm.file_systems import FileSystemCheck
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Size
 
 FORTRAN = [f'{granularity}_{form}' for form in ('stream', 'sequential', 'formatted')
            for granularity in ('whole', 'row', 'element')]
@@ -24,7 +24,7 @@ class fileio_modes(rfm.RunOnlyRegressionTest, FileSystemCheck):
     compared = ('whole_stream', 'whole_sequential', 'element_sequential', 'whole_formatted')
 
     #: Elements of the array: 1 MB as in the source, because the slow modes take a second for 10 MB.
-    length = variable(Whole, value=125000, loggable=False)
+    length = variable(Size, value=125000, loggable=False)
 
     def options(self):
         fortran = 'fortran' in self.current_environ.features

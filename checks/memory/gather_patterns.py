@@ -7,6 +7,7 @@ from reframe.core.builtins import parameter, run_after, variable
 from plumbline.model import metrics, spatter
 from plumbline.model.quantity import percent
 from plumbline.rfm.limited import LimitedCheck
+from plumbline.rfm.variables import Words
 
 #: What is measured without a file; the counts are such that the rows fill the memory's working set.
 PATTERNS = [
@@ -35,7 +36,7 @@ class gather_patterns(rfm.RunOnlyRegressionTest, LimitedCheck):
     OF_A_GIB = 400      # in each of six patterns
 
     #: A pattern file of Spatter's (JSON); a small set of our own by default.
-    pattern_file = variable(str, value='', loggable=False)
+    pattern_file = variable(Words, value='', loggable=False)
 
     @run_after('init')
     def resolve_path(self):

@@ -6,6 +6,7 @@ from reframe.core.builtins import parameter, run_after, variable
 from plumbline.errors import PlumblineError
 from plumbline.model import metrics
 from plumbline.rfm.limited import LimitedCheck
+from plumbline.rfm.variables import Words
 
 
 @rfm.simple_test
@@ -19,7 +20,7 @@ class spmv_matrix(rfm.RunOnlyRegressionTest, LimitedCheck):
     tags = {'acceptance'}
 
     #: Path of a Matrix Market coordinate file, to be given as ``-S spmv_matrix.matrix=FILE``; without one the check is skipped.
-    matrix = variable(str, value='', loggable=False)
+    matrix = variable(Words, value='', loggable=False)
 
     @run_after('setup')
     def skip_without_matrix(self):

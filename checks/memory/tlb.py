@@ -6,7 +6,7 @@ from plumbline.errors import PlumblineError
 from plumbline.model import metrics, tlb as model
 from plumbline.model.quantity import size
 from plumbline.rfm.check import NativeCheck
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Size
 from plumbline.system import topology
 
 #: Numbers of pages to go to: beyond the second level's entries, and of huge pages no more than fill 4 GiB.
@@ -33,7 +33,7 @@ class tlb(rfm.RunOnlyRegressionTest, NativeCheck):
     pages = parameter(['base', 'huge'], type=str)
 
     #: Most pages to visit; 0 for what shows the second level, or what the memory allows.
-    most_pages = variable(Whole, value=0, loggable=False)
+    most_pages = variable(Size, value=0, loggable=False)
 
     def options(self):
         self.base, huge = model.page_sizes()

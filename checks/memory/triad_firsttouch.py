@@ -1,8 +1,12 @@
 import reframe as rfm
 
 from plumbline.model import limits, metrics
+from plumbline.model.quantity import percent, size
 from plumbline.rfm.limited import LimitedCheck
 from plumbline.system import topology
+
+#: Share of the memory that all working sets take together, at most; the programs refuse nine tenths of what is free.
+ROOM = 0.8
 
 
 @rfm.simple_test
@@ -19,10 +23,23 @@ class triad_firsttouch(rfm.RunOnlyRegressionTest, LimitedCheck):
     tags = {'upgrade', 'acceptance'}
 
     def options(self):
+        elements = self.elements('memory', 32)
         #: Numbers of threads, ascending.
-        self.counts = topology.thread_counts(self.all_cpus, self.current_partition.processor)
-        return ['--variants', 'plain', '--init', 'parinit,noinit', '--size', self.elements('memory', 32),
-                '--threads', ','.join(map(str, self.counts)), '--limit']
+        self.counts = self.counts_that_fit(32 * elements)
+        return ['--variants', 'plain', '--init', 'parinit,noinit', '--size', elements, '--threads', ','.join(map(str, self.counts)), '--limit']
+
+    def counts_that_fit(self, each):
+        '''Numbers of threads whose working sets, of so many bytes, are in memory together: arrays that thread 0 touched are the same for all, and
+        those of its own and of the limit streams for all within one NUMA domain; any further number has two of its own.'''
+        processor = self.current_partition.processor
+        counts = topology.thread_counts(self.all_cpus, processor)
+        further = [n for n in counts if sum(map(len, topology.parts(processor, 'numa_domains', self.all_cpus[:n]))) > 1]
+        room = (ROOM * self.memory / each - 3) // 2 if self.memory else len(further)
+        left_out = further[:-1][:max(0, len(further) - int(room))]
+        for threads in left_out:
+            self.skip_metric(f'all of {threads} threads', f'{2 * len(further) + 3} working sets of {size(each)} are more than {percent(ROOM, 0)} of '
+                             f'{size(self.memory)}, all the memory there is', [f'{threads}'])
+        return [n for n in counts if n not in left_out]
 
     def evaluate(self):
         nodes = self.current_partition.processor.num_numa_nodes

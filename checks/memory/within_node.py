@@ -5,7 +5,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
 from plumbline.likwid import pin
-from plumbline.model import grouping, metrics, probes, records, uncertainty
+from plumbline.model import baselines, grouping, metrics, probes, records, uncertainty
 from plumbline.rfm.check import NativeCheck
 from plumbline.rfm.variables import Whole
 from plumbline.system import topology
@@ -66,8 +66,7 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
         return ['--variants', 'plain', '--size', ','.join(str(self.elements(level, 32)) for level in self.levels), '--min-time', '0.002']
 
     def start(self, command):
-        among = f'PLUMBLINE_AMONG={topology.cpu_list(self.all_cpus)}'      # whose kinds of cores each process tells
-        commands = [['env', among, *(f'{key}={value}' for key, value in pin.omp_environment(part).items()), 'taskset', '-c', topology.cpu_list(part),
+        commands = [['env', *(f'{key}={value}' for key, value in pin.omp_environment(part).items()), 'taskset', '-c', topology.cpu_list(part),
                      *command[:1], '--threads', len(part), '--cpus', ','.join(map(str, part)), *command[1:]] for part in self.parts]
         turns = ' '.join(f'{number}) exec {shlex.join(map(str, one))};;' for number, one in enumerate(commands))
         self.plumbline.threads = self.threads
@@ -119,7 +118,7 @@ class within_node(rfm.RunOnlyRegressionTest, NativeCheck):
         '''
         machine = self.plumbline.of_machine
         few = topology.too_few(self.current_partition.processor, self.all_cpus)
-        others = 'neighbours on the host' if machine.get('virtual') == 'yes' else few and f'others, since {few},'
+        others = 'neighbours on the host' if baselines.virtual(machine) else few and f'others, since {few},'
         if others and share >= topology.BESIDE_OTHERS:
             return f'{others} may have taken that much'
         if self.of != 'cores' or machine.get('core_kinds'):     # cores of another kind do another number of additions

@@ -5,7 +5,7 @@ from reframe.core.builtins import parameter, variable
 from plumbline.model import limits, metrics
 from plumbline.mpi import memory_logp, messages
 from plumbline.mpi.check import MpiCheck
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Size
 from plumbline.system.topology import MEMORY_SHARE
 
 #: Dimensions of the matrix, and what a process holds of it: the matrix, what has come, what has been packed.
@@ -33,7 +33,7 @@ class datatype_transpose(rfm.RunOnlyRegressionTest, MpiCheck):
     tags = {'upgrade', 'acceptance'}
 
     #: Entries of the first-level TLB, as the check ``tlb`` finds them; 0: the packing library's own cautious number.
-    tlb_entries = variable(Whole, value=0, loggable=False)
+    tlb_entries = variable(Size, value=0, loggable=False)
 
     def options(self):
         if self.tlb_entries:

@@ -6,6 +6,7 @@ from plumbline.model import metrics
 from plumbline.model.uncertainty import summary
 from plumbline.mpi import sensitivity
 from plumbline.mpi.check import MpiCheck
+from plumbline.rfm.variables import Words
 
 #: Latencies of the source, us, and none.
 LATENCIES = (0, 1, 2, 5, 10, 25)
@@ -32,7 +33,7 @@ class latency_sensitivity(rfm.RunOnlyRegressionTest, MpiCheck):
     counts_messages = False
 
     #: Further options of the program, such as a smaller class for a quick look.
-    size = variable(str, value='', loggable=False)
+    size = variable(Words, value='', loggable=False)
 
     @run_after('init')
     def choose_program(self):

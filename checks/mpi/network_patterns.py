@@ -8,7 +8,7 @@ from plumbline.model import metrics, pairs, records
 from plumbline.model.quantity import amount, size as text_of
 from plumbline.mpi import patterns as model, ports
 from plumbline.mpi.check import MpiCheck
-from plumbline.rfm.variables import Amount, Whole
+from plumbline.rfm.variables import Amount, Size, Whole
 from plumbline.simulation.patterns import Expected
 
 
@@ -34,7 +34,7 @@ class network_patterns(rfm.RunOnlyRegressionTest, MpiCheck):
     pattern = parameter(['bisection', 'neighbour', 'pairs', 'incast', 'alltoall'], type=str)
 
     #: Bytes of the messages that latency is taken from, and bandwidth; 0: 1 MiB, and 64 KiB of incast and alltoall, of which many are under way.
-    small, large = variable(Whole, value=8, loggable=False), variable(Whole, value=0, loggable=False)
+    small, large = variable(Size, value=8, loggable=False), variable(Size, value=0, loggable=False)
 
     #: Pairs of nodes that are measured alone, matchings, targets of an incast, at most; 0: all of them.
     rounds = variable(Whole, value=8, loggable=False)

@@ -6,7 +6,7 @@ from reframe.core.exceptions import SanityError
 from plumbline.model import metrics, pairs as model
 from plumbline.model.quantity import size as text_of
 from plumbline.mpi.check import MpiCheck
-from plumbline.rfm.variables import Amount, Whole
+from plumbline.rfm.variables import Amount, Size
 
 
 @rfm.simple_test
@@ -24,7 +24,7 @@ class node_pairs(rfm.RunOnlyRegressionTest, MpiCheck):
     LASTS = '30m'
 
     #: Bytes of the messages that latency and bandwidth are taken from.
-    small, large = variable(Whole, value=8, loggable=False), variable(Whole, value=2**20, loggable=False)
+    small, large = variable(Size, value=8, loggable=False), variable(Size, value=2**20, loggable=False)
 
     #: What a sample of one round takes at least, seconds.
     round_seconds = variable(Amount, value=0.001, loggable=False)

@@ -6,7 +6,7 @@ from plumbline.model import metrics, probes
 from plumbline.model.quantity import amount, microseconds, per_second, percent, size as text_of
 from plumbline.mpi import messages, pingpong as model
 from plumbline.mpi.check import MpiCheck
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Size
 
 #: Bytes: such a message takes longer than a protocol needs to ask its receiver first (rendezvous), so that none may cost it much.
 LONG = 65536
@@ -24,7 +24,7 @@ class Curve(MpiCheck):
     samples = 10
 
     #: The largest message, bytes; the sizes are 0 and the powers of two up to it.
-    largest = variable(Whole, value=64 * 2**20)
+    largest = variable(Size, value=64 * 2**20)
 
     def options(self):
         sizes = [0, *(2**power for power in range(self.largest.bit_length()))]

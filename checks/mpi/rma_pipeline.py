@@ -9,7 +9,7 @@ from reframe.core.builtins import parameter, run_before, variable
 from plumbline.model import metrics, quantity
 from plumbline.mpi import messages, rma
 from plumbline.mpi.check import MpiCheck
-from plumbline.rfm.variables import Whole, Wholes
+from plumbline.rfm.variables import Size, Wholes
 
 
 class Pipeline(MpiCheck):
@@ -68,7 +68,7 @@ class rma_array(rfm.RunOnlyRegressionTest, MpiCheck):
     transport = parameter(['shm', 'tcp'], type=str)
 
     #: Words of the array, of 8 bytes.
-    words = variable(Whole, value=16384, loggable=False)
+    words = variable(Size, value=16384, loggable=False)
 
     #: Words that are fetched at once, ascending; those above the whole array are skipped.
     windows = variable(Wholes, value=[1, 4, 32, 256, 2048, 16384], loggable=False)
@@ -104,10 +104,10 @@ class rma_target(rfm.RunOnlyRegressionTest, MpiCheck):
     ways = ['get', 'get_busy', 'get_rewritten', 'put', 'put_busy']
 
     #: Bytes of a transfer.
-    size = variable(Whole, value=1024)
+    size = variable(Size, value=1024)
 
     #: us that the target computes between two calls of the MPI: far longer than a transfer takes.
-    compute = variable(Whole, value=500)
+    compute = variable(Size, value=500)
 
     def options(self):
         return ['--variants', ','.join(self.ways), '--size', self.size, '--messages', 32, '--compute', self.compute, '--memory',

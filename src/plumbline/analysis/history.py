@@ -164,8 +164,8 @@ def read(root, system=None, last=None, names='', metrics='', until=None, node=No
 
 
 def _of_files(files, system, names, metrics, node, environment):
-    others, strangers = _of_one_processor(files)
-    judged = _judged(files, node, environment, events.names(system), others)
+    others, strangers = _of_one_processor(files, node, called := events.names(system))
+    judged = _judged(files, node, environment, called, others)
     chosen = [[text for text in judged[column].drop_nulls().unique() if wanted.search(text)]
               for column, wanted in (('case', names), ('name', metrics))]
     of_test = pl.col('name').is_null() & (not metrics.pattern)
@@ -197,9 +197,11 @@ def _accepted(files, frame):
     return found
 
 
-def _of_one_processor(files):
-    '''(session, partition) of what ran on another processor than the partition did last, a frame, and how many sessions ran on which other.'''
-    found = archive.scan_files(files).group_by('session', pl.col('partition').fill_null('')).agg(pl.col('processor').drop_nulls().first()).collect()
+def _of_one_processor(files, node, names):
+    '''(session, partition) of what ran on another processor than the partition, or that node of it, did last, a frame, and how many sessions ran on
+    which other.'''
+    rows = names.renamed(archive.scan_files(files)).filter(node is None or pl.col('hostname') == node)
+    found = rows.group_by('session', pl.col('partition').fill_null('')).agg(pl.col('processor').drop_nulls().first()).collect()
     ran_on = {(session, part): name for session, part, name in found.sort('session').iter_rows()}
     present = {part: name for (_, part), name in ran_on.items() if name}
     others = {place: name for place, name in ran_on.items() if not processor.same(name, present.get(place[1]))}

@@ -139,7 +139,8 @@ class Session:
                  if one.question == registry.MEASUREMENT and one.verdict == verdict.UNSTABLE]
         others = {one for its in tests.values() if not any(_is_judged_by_recorded(line) for line in its)
                   for one in its[0].detail.other_processors or ()}
-        found += [f"what has references of another processor ({', '.join(sorted(others))})"] if others else []
+        found += [f"what has references of another processor ({', '.join(sorted(others))}): accept this one's, with --node where a partition "
+                  'has both'] if others else []
         gone = self._lacks.get('references')
         found += [f'what {gone[0]} judged in {gone[1]} (no references of the system are found)'] if gone else []
         found += [its[0].label for case, its in tests.items() if verdict.is_undecided((line.verdict, line.sees) for line in its) or (

@@ -51,7 +51,7 @@ def show(
     if not names:
         raise PlumblineError(f'no node of {partition or history.system} has been measured yet: plumbline sweep')
     for name in names:
-        history.nodes[name].look_closer(lambda file: _is_fail(file, history.skipped))
+        history.nodes[name].look_closer(lambda file: is_fail(file, history.skipped))
     report.render(history, names, grid.terminal(150))
     if len(named) == 1:
         for line in report.steps(history.nodes[names[0]]):
@@ -74,7 +74,7 @@ def mark(
         print(shown(f'{name}: {step}: {reason}'))
         if step == events.RETURNED:
             node = history.of(name)
-            node.look_closer(lambda file: _is_fail(file, history.skipped))
+            node.look_closer(lambda file: is_fail(file, history.skipped))
             if node.doubt:
                 print(shown(f'note: {name} is in doubt: {node.doubt}'))
     if step == events.REPAIRED:
@@ -158,7 +158,7 @@ def _as_written(text):
     return found
 
 
-def _is_fail(file, skipped):
+def is_fail(file, skipped):
     '''Whether a session was a FAIL of a subsystem as a whole.
 
     :arg skipped: list of texts, to which is added why it cannot be read.

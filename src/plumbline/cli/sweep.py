@@ -144,8 +144,11 @@ def _failed(lines):
 
 
 def _history(partition):
+    from plumbline.cli.nodes import is_fail
     from plumbline.nodes import history
     found = history.read(partition.partition(':')[0])
+    for node in found.nodes.values():
+        node.look_closer(lambda file: is_fail(file, found.skipped))
     for text in found.skipped:
         _say(f'skipped: {text}')
     return found

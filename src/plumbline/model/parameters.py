@@ -40,13 +40,13 @@ def varied(its: Mapping[str, str]) -> list[str]:
 
 
 def options_of_varied(display_name: str) -> list[str]:
-    '''ReFrame's options that select a test that the command line has varied (``-P``): it looks for the test before it varies it, so not by its hash.
-    An empty list where it was not varied.'''
+    '''ReFrame's options that select a test which the command line has repeated, distributed or varied (``-P``): it looks for the test before it does
+    so, not by the hash after it.  An empty list of any other test.'''
     check, *pairs = _NEXT.split(display_name)
     own = '%'.join([check, *(pair for pair in pairs if pair[0] != '.')]).replace(' ', '')
     _, its = of_display_name(display_name)
     options = [option for name in varied(its) for option in ('-P', f"{check}.{name}={its['.' + name]}")]
-    return ['-n', f'^{re.escape(own)}$', *options] if options else []
+    return ['-n', f'^{re.escape(own)}$', *options] if any(name[0] == '.' for name in its) else []
 
 
 def of_row(row: Mapping[str, Any]) -> Mapping[str, str]:

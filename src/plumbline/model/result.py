@@ -187,6 +187,7 @@ class Result(Part):
     :attr threads: ``one``, ``all``, or their number as a text.
     :attr ranks: their number, of MPI checks; ``transport``: the way of their messages.
     :attr team: how many threads are all, where no contention record tells.
+    :attr given: variable -> text: what the command line, or a mode, gave of what is measured.
     :attr metrics: what was measured, and its verdicts.
     :attr records: the measurement records.
     :attr machine: the machine record, or what of it is known; None: the program prints none.
@@ -213,6 +214,7 @@ class Result(Part):
     threads: str | Unset | None = UNSET
     ranks: int | Unset = UNSET
     team: int | Unset = UNSET
+    given: dict[str, str] | Unset = UNSET
     transport: str | Unset | None = UNSET
     metrics: list[Measured] | Unset = UNSET
     records: list[dict] | Unset = UNSET

@@ -7,6 +7,7 @@ from plumbline.mpi.families import Settings, obituary
 from plumbline.mpi.programs import mpi_programs
 from plumbline.mpi.ranks import Ranks
 from plumbline.rfm.check import ProgramCheck
+from plumbline.rfm.variables import Words
 
 
 class MpiCheck(Ranks, ProgramCheck):
@@ -20,7 +21,7 @@ class MpiCheck(Ranks, ProgramCheck):
     programs = fixture(mpi_programs, scope='environment')
 
     #: A library of ours that the program loads first (``pack``, ``latency``); empty for none.
-    preload = variable(str, value='', loggable=False)
+    preload = variable(Words, value='', loggable=False)
 
     #: Whether ``bytes`` of its records are bytes of messages, all of which cross the transport.
     counts_messages = True

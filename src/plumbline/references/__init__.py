@@ -42,6 +42,7 @@ class Reference:
     :attr simd_width: of the code that it was measured with, or None where that is not known.
     :attr threads: numbers of those, or of ranks, that it was measured with; empty where it is not of all, or that is not known.
     :attr working_set: of a cache, bytes; None of anything else, or where that is not known.
+    :attr given: variable -> text: what the command line, or a mode, gave of what was measured; None: nothing.
     '''
     leaf: tuple
     state: dict | None = None
@@ -50,6 +51,7 @@ class Reference:
     simd_width: str | None = None
     threads: list[int] | tuple = ()
     working_set: int | None = None
+    given: dict | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,10 @@ class Known:
     def of_set(self, size):
         '''The same without references of another working set of a cache than ``size``, bytes (None: not known); None where there are no others.'''
         return self._with(lambda one: size is None or one.working_set in (None, size))
+
+    def of_given(self, given):
+        '''The same without references of what was measured with other variables given (:attr:`Reference.given`); None where there are no others.'''
+        return self._with(lambda one: (one.given or {}) == given)
 
     def of_team(self, number, told=False):
         '''The same without references of another number of threads, or ranks (0: not known); with ``told`` without recorded ones that do not say.'''
@@ -223,5 +229,5 @@ def of_keys(references, name, keys):
                for metric, leaf in lookup(references.get('$beneath') or {}, name, keys).items() if files.get(metric) != PORTABLE}
     return {metric: Known(files[metric], [
         Reference(tuple(one['reference'][:3]), one.get('state'), one.get('expected'), tickets.get(metric), one.get('simd_width'),
-                  one.get('threads', ()), one.get('working_set'))
+                  one.get('threads', ()), one.get('working_set'), one.get('given'))
         for one in recorded_of.get(metric) or [{'reference': leaf}]], beneath.get(metric)) for metric, leaf in found.items()}

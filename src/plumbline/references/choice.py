@@ -1,7 +1,7 @@
 '''Which archived sessions and nodes the references of a system are made of, and what each of its metrics measured there.'''
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -213,9 +213,13 @@ def _last_processor(rows):
 
 
 def _present(rows):
-    '''A metric's rows, in all states, of the processor and the numbers of threads that there are now, without those that must not be judged.'''
+    '''A metric's rows, in all states, of the processor and the numbers of threads that there are now, and of what was given most often (of as many
+    the later), without those that must not be judged.'''
     last = _last_processor(rows)
     rows = [row for row in rows if processor.same(row['processor'], last)]
+    given = [str(row['given']) for row in rows]
+    (usual, _), = Counter(reversed(given)).most_common(1)
+    rows = [row for row, text in zip(rows, given) if text == usual]
     teams = {_node(row): row['team'] for row in rows if row['team']}       # the last one of each node
     return recording.judgeable([row for row in rows if row['team'] in (0, teams.get(_node(row)))])
 

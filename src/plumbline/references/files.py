@@ -288,7 +288,7 @@ def recorded(site, test):
     '''What the provenance of a test's references knows of the machine's states and of the sessions that they are from.
 
     :returns: the keys of ``$index``, then metric -> list of dictionaries, that of the usual state first: ``reference``; ``state``,
-        where there was more than one; ``simd_width`` of the code, ``threads`` and ``working_set``, where they are known; ``expected``
+        where there was more than one; ``simd_width`` of the code, ``threads``, ``working_set`` and ``given``, where they are known; ``expected``
         (``deviation``, ``freedom``, ``spread``, where processes told it, and ``measured``: session -> value), where the reference is a prediction
         from several sessions.
     '''
@@ -305,7 +305,7 @@ def recorded(site, test):
 
 
 def _with_expectation(origin, sessions):
-    found = {key: origin[key] for key in ('state', 'reference', 'simd_width', 'threads', 'working_set') if origin.get(key)}
+    found = {key: origin[key] for key in ('state', 'reference', 'simd_width', 'threads', 'working_set', 'given') if origin.get(key)}
     return found | {'expected': {**{key: origin[key] for key in ('deviation', 'freedom', 'spread') if key in origin}, 'measured': {
         session: value for session, value in zip(sessions, origin['measured']) if value is not None}}}
 

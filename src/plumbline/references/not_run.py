@@ -21,7 +21,8 @@ from plumbline.settings import ROOT
 from plumbline.store import archive
 
 #: ReFrame's options that choose the tests (4.10): with a value, and without.
-_CHOOSING = ('-c/--checkpath', '-n/--name', '-x/--exclude', '-t/--tag', '-T/--exclude-tag', '-p/--prgenv', '-E/--filter-expr', '--system', '--mode')
+_CHOOSING = ('-c/--checkpath', '-n/--name', '-x/--exclude', '-t/--tag', '-T/--exclude-tag', '-p/--prgenv', '-E/--filter-expr', '--system', '--mode',
+             '-P/--parameterize', '--maintainer')
 _SWITCHES = '--cpu-only', '--gpu-only', '--failed', '-r/--run', '-R/--recursive', '-v/--verbose'
 
 #: The columns of the archive that tell what ``$index`` may name, and all that :func:`told` asks for.

@@ -156,8 +156,8 @@ class _Reference:
 
     def numbers(self, sessions):
         measured, size, spread = self.candidate.series.measured, self.candidate.rows[-1]['working_set'], self.candidate.spread
-        teams = self.candidate.teams
-        return {**({'threads': teams} if teams else {}), **({'working_set': size} if size else {}), 'n': sum(row['n'] for row in self.candidate.rows),
+        known = {'threads': self.candidate.teams, 'working_set': size, 'given': self.candidate.rows[-1]['given']}
+        return {**{key: value for key, value in known.items() if value}, 'n': sum(row['n'] for row in self.candidate.rows),
                 'deviation': _digits(self.expected.deviation, 3), 'freedom': _digits(self.expected.freedom, 3),
                 **({} if spread is None else {'spread': _digits(spread, 3)}), 'sees': _digits(self.sees, 2),
                 'measured': [_digits(measured[session], 5) if session in measured else None for session in sessions]}

@@ -103,6 +103,8 @@ def _folder(cache, text):
 
 def fetch(cache):
     '''Link ``build`` to what was built already; whether there was any.'''
+    if os.path.islink('build'):       # --dont-restage left it: a compiler would write into the cache
+        os.unlink('build')
     text = description(json.loads(REQUEST.read_text()))
     DESCRIBED.write_text(text)
     found = _folder(cache, text)

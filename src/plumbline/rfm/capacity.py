@@ -90,6 +90,9 @@ class MeasuredCaches(RegressionTestPlugin):
     #: What the archive keeps of it: the time inside its timed loops.
     plumbline: result.Result = variable(TheResult, value=result.Result(), loggable=True)
 
+    #: Level -> size of its cache by the topology; empty where nothing is measured.  Of a restored session ReFrame knows no topology.
+    claimed: dict[str, int] = {}
+
     #: The program's command line; empty where nothing is measured.
     command: tuple[str, ...] = ()
 
@@ -107,8 +110,8 @@ class MeasuredCaches(RegressionTestPlugin):
         if settings.BUILD_ONLY or not self.all_cpus or 'openmp' not in self.current_environ.features:
             return
         try:
-            claimed = self.claims() if given() is None else {}
-            sizes = capacity.sizes(claimed, self.memory) if claimed else []
+            self.claimed = claims(self.current_partition.processor, self.all_cpus[0]) if given() is None else {}
+            sizes = capacity.sizes(self.claimed, self.memory) if self.claimed else []
         except PlumblineError as error:
             raise ReframeError(str(error)) from None
         if not sizes:
@@ -127,13 +130,11 @@ class MeasuredCaches(RegressionTestPlugin):
         self.executable = 'sh'
         self.executable_opts = ['-c', f"'{starts} && {{ timeout 5m {' '.join(self.command)} > {_RECORDED} || true; }}'"]
 
-    def claims(self):
-        return claims(self.current_partition.processor, self.all_cpus[0])
-
     @run_after('sanity')
     def report_seconds(self):
         self.plumbline.schema = result.SCHEMA_VERSION
         self.plumbline.timed_seconds = sum(sum(record['seconds']) for record in self.records.measurements)
+        del self.records        # read anew when it is asked for: ReFrame writes the fixture for --restore-session, and JSON has no records
 
     @property
     def recorded(self):
@@ -154,7 +155,7 @@ class MeasuredCaches(RegressionTestPlugin):
         measurements = self.records.measurements
         if not measurements or any(map(records.check_worth_reporting, measurements)) or disturbed(self.records.contention):
             return {}
-        return found(measurements, self.claims(), self.records.machine or {})
+        return found(measurements, self.claimed, self.records.machine or {})
 
     def ours(self):
         '''Level -> bytes of each of its caches, where half of what the topology says may be more than is ours; and of a virtual
@@ -165,7 +166,7 @@ class MeasuredCaches(RegressionTestPlugin):
             return known
         virtual = (self.records.machine or {}).get('virtual') == 'yes'
         if virtual and not self.levels:
-            return dict([*self.claims().items()][1:])
+            return dict([*self.claimed.items()][1:])
         return {level: _in_steps(found.there) for level, found in self.levels.items()
                 if (found.ours < found.claim and found.least <= found.claim * WORKING_SET) or (virtual and level != min(self.levels))}
 

@@ -150,6 +150,7 @@ class ProgramCheck(Judging):
                 self.skip_test(f'L1 has lines of {line} bytes here, and traffic is counted in lines of {LINE}')
             options = self.asked = ['--limit=streams.txt' if one == '--limit' and self.processes > 1 else one for one in asked]
             ours = topology.sizes_text(self.ours())
+            self.env_vars['PLUMBLINE_AMONG'] = topology.cpu_list(self.all_cpus)      # whose kinds of cores each process tells
             command = self.start([self.built(self.program), *options, '--samples', self.samples_of_each, *self.placing(),
                                   *(['--capacity', ours] if ours else [])])
         self.describe(command)

@@ -19,7 +19,7 @@ def in_force(check, known, found):
     '''
     shipped = _by_baselines(found)
     known = {name: replace(one, beneath=one.beneath or shipped.get(name)) for name, one in known.items()}
-    known = shipped | _of_the_same_test(check, known) | _own_references(check)
+    known = shipped | _as_given(check, _of_the_same_test(check, known)) | _own_references(check)
     return _of_the_same_sets(check, _of_the_same_team(check, known), found)
 
 
@@ -51,6 +51,20 @@ def _of_the_same_test(check, known):
     variables = parameters.varied(parameters.of_display_name(check.display_name)[1])
     others = [name for name, one in known.items() if variables and one.file not in baselines.SHIPPED]
     return _without(check, known, others, f"they are of the test without -P {', '.join(variables)}")
+
+
+def _as_given(check, known):
+    '''What is known of the metrics, without recorded references of other sizes, or other work, than the command line, or a mode, gave (``-S``).'''
+    now = check.plumbline.given or {}
+
+    def why(others):
+        were = sorted({_told(one.given) for name in others for one in known[name].references})
+        return f"they are of {', of '.join(were)}, and this is of {_told(now)}"
+    return _fitting(check, known, {name: one if one.file in baselines.SHIPPED else one.of_given(now) for name, one in known.items()}, why)
+
+
+def _told(given):
+    return ', '.join(f'{name}={text}' for name, text in (given or {}).items()) or 'what is measured usually'
 
 
 def _of_the_same_team(check, known):

@@ -20,8 +20,8 @@ from plumbline.model import baselines, parameters, processor, registry, result, 
 from plumbline.model.safe_text import masked
 from plumbline.rfm import evaluation, in_force, retries
 from plumbline.rfm.node import OnNode
-from plumbline.rfm.variables import TheResult
-from plumbline.settings import NODE, ON_NODE, ROOT
+from plumbline.rfm.variables import TheResult, given
+from plumbline.settings import NODE, ON_NODE, ROOT, on_command_line
 
 #: The last run of each test that was judged and has not passed, for those that ReFrame gives it in the same session: (unique name, partition,
 #: environment) -> the test.
@@ -174,6 +174,7 @@ class Judging(OnNode):
         '''What every result says: the question, and what was run.'''
         self.plumbline.schema = result.SCHEMA_VERSION
         self.plumbline.question, self.plumbline.source, self.plumbline.level = self.question(), self.source, getattr(self, 'level', None)
+        self.plumbline.given = given(self) or result.UNSET
         self.plumbline.command, self.plumbline.rerun = shlex.join(map(str, command)), self._rerun()
         spack = hasattr(self, 'programs') and self.programs.spack     # a simulation has no programs
         self.plumbline.software = _surroundings(self.current_partition.local_env, self.current_environ) | (spack.provenance() if spack else {})
@@ -186,6 +187,9 @@ class Judging(OnNode):
         config = runtime().site_config.sources[-1]
         environ, system = self.current_environ.name, self.current_partition.fullname
         which = parameters.options_of_varied(self.display_name) or ['-n', f'/{self.hashcode}']
+        for text in on_command_line('-S', '--setvar'):
+            if text.partition('=')[0].rpartition('.')[0] in ('', type(self).__name__):
+                which += ['-S', masked(text)]
         return shlex.join(['reframe', '-C', str(config), '-c', self.prefix, '--system', system,
                            '-p', environ, *which, *self.rerun_options, '-r'])
 
@@ -301,8 +305,10 @@ class Judging(OnNode):
         for metric in judged:
             source = chosen[metric.name].metric
             metric.subsystem = self._part_of(metric.metric, source.subsystem, source.record)
-        self._tell_parts_of_skipped()
         self.verdict = verdict.worst(metric.verdict for metric in judged)
+        for name, file in self.lost.items() if self.verdict == verdict.FAIL else ():      # for which the test ends, and not for what is gone
+            self.plumbline.skip(result.Skipped(name, f'it is gone, and {file} has it', referenced=[name]))
+        self._tell_parts_of_skipped()
         # ReFrame knows the median and its bounds: it is told of no reference where these do not decide.
         self.reference = {'$ref': references.narrowed(path, self, {metric.name: (
             chosen[metric.name].leaf if _as_reframe_judges(metric) else None) for metric in judged})}
@@ -345,12 +351,11 @@ class Judging(OnNode):
         return references.of_site(self, processor.name(machine), self._node() or (NODE if here else None))
 
     def _recorded_but_not(self, known, found):
-        '''Metrics that this system once measured, and of which the check does not say why they are
-        gone: they would be gone from the report as well.'''
+        '''Metrics that this system once measured -> file of their references, of which the check does not say why they are gone.'''
         gone = {name: one.file for name, one in known.items() if one.file not in baselines.SHIPPED and name not in found}
         for skipped in self.plumbline.skipped or ():
             skipped.referenced = sorted(filter(skipped.means, gone)) or skipped.referenced
-        return [f'{name} of {file}' for name, file in gone.items() if not any(skipped.means(name) for skipped in self.plumbline.skipped or ())]
+        return {name: file for name, file in gone.items() if not any(skipped.means(name) for skipped in self.plumbline.skipped or ())}
 
     @run_after('performance', always_last=True)
     def require_every_metric(self):
@@ -358,7 +363,7 @@ class Judging(OnNode):
         if self.is_dry_run():
             return
         evaluated = {key.split(':')[-1] for key in self.perfvalues}
-        missing = sorted(set(self.perf_variables) - evaluated) + self.lost
+        missing = sorted(set(self.perf_variables) - evaluated) + [f'{name} of {file}' for name, file in self.lost.items()]
         if missing or not evaluated:
             raise PerformanceError(f"not measured: {', '.join(missing) or 'any metric at all'}")
         # Of a FAIL ReFrame knows already, unless it is of a metric that has no reference.

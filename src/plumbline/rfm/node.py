@@ -4,7 +4,7 @@ from reframe.core.builtins import run_after, variable
 
 from plumbline.errors import in_one_line
 from plumbline.rfm.job import Job
-from plumbline.rfm.variables import Whole
+from plumbline.rfm.variables import Size
 from plumbline.system import cgroup, topology
 
 
@@ -34,7 +34,7 @@ class OnNode(Job):
     '''What runs on one node, on CPUs that are chosen and known.'''
 
     #: Working set of the cases that are meant for memory, bytes; 0 for what the topology asks for.
-    memory_bytes = variable(Whole, value=0, loggable=False)
+    memory_bytes = variable(Size, value=0, loggable=False)
 
     @run_after('setup')
     def choose_cpus(self):

@@ -46,6 +46,27 @@ def refuse_unknown():
             raise ForceExitError(f"-S {given}: {test or 'no test'} has {'no' if test else 'a'} variable '{variable}'")
 
 
+class _Chosen:
+    '''What the command line, or a mode, gave of what is measured; what a check says itself is none.'''
+
+
+class _Size(_Chosen, int):
+    pass
+
+
+class _Sizes(_Chosen, list):
+    pass
+
+
+class _Words(_Chosen, str):
+    pass
+
+
+def given(test):
+    '''What the command line, or a mode, gave a test of what is measured (:class:`Size`, :class:`Wholes`, :class:`Words`): variable -> text.'''
+    return {name: str(value) for name, value in vars(test).items() if isinstance(value, _Chosen) and name in type(test).var_space}
+
+
 class _Kind(typecheck.ConvertibleType):
     kinds: Any
 
@@ -76,9 +97,20 @@ class Whole(_Given):
     kinds, wrong, convert = int, 'is no whole number of 0 and more', staticmethod(_whole)
 
 
+class Size(Whole):
+    '''The same of what is measured: what was measured with another value is never what its values are held against.'''
+    convert = staticmethod(lambda text: _Size(_whole(text)))
+
+
+class Words(_Given):
+    '''A :class:`str` that says what is measured, as :class:`Size` does: a file, options of a program.'''
+    kinds, convert = str, _Words
+
+
 class Wholes(_Given):
-    '''A :class:`list` of :class:`int`, 0 and more.'''
-    kinds, wrong, convert = list, 'is no list of whole numbers, such as 1,2,4', staticmethod(lambda text: [_whole(part) for part in text.split(',')])
+    '''A :class:`list` of :class:`int`, 0 and more, that says what is measured.'''
+    kinds, wrong = list, 'is no list of whole numbers, such as 1,2,4'
+    convert = staticmethod(lambda text: _Sizes(_whole(part) for part in text.split(',')))
 
 
 class WholeOrAll(_Given):

@@ -16,6 +16,9 @@ LARGEST_REPORT = 2**32
 #: The year 3000, s since 1970.
 LATEST = 32503680000
 
+#: ReFrame's options by which nothing is measured, or nobody looks whether it is right.
+_PROVES_NOTHING = re.compile(r'\s(--dr\S*|--skip-sa\S*)')
+
 #: Half of a character beyond the first 65536, which by itself is none: no file can hold it.
 _HALF = re.compile(r'\\u[dD][89a-fA-F]')
 
@@ -45,6 +48,8 @@ def read(path: str | Path, largest: int) -> dict:
         raise PlumblineError(f'{path}: not a run report of ReFrame 4: {wrong}; {again}')
     if not any(run['testcases'] for run in report['runs']):
         raise PlumblineError(f'{path}: no test ran; check the names and tags of the selection with reframe -l')
+    if option := _PROVES_NOTHING.search(report['session_info'].get('cmdline') or ''):
+        raise PlumblineError(f'{path}: by {option[1]} its session proves nothing: run ReFrame without it')
     _check_systems(path, report['runs'], 'run ReFrame once per system')
     return report
 
