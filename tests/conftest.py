@@ -24,7 +24,7 @@ if 'PYTEST_XDIST_WORKER' in os.environ:
 import native
 import rfm
 from mpi_native import MPIS, MpiBuild, broken
-from native import KERNELS, SANITIZED, Build, alone_in
+from native import KERNELS, SANITIZED, Build
 from plumbline import atomic
 from plumbline.settings import REPORTS
 from plumbline.simulation import program
@@ -212,9 +212,7 @@ def simulated(shared):
     '''The program that SimGrid runs; those of pairs and patterns lie beside it.  With ``parents[3]`` for its reports ReFrame finds it built.'''
     if reason := program.missing():
         pytest.skip(reason)
-    folder = shared('simulation') / 'build'
-    with alone_in(folder):
-        return program.build(folder)
+    return program.build(shared('simulation') / 'build')
 
 
 def _canned(folder, without=()):

@@ -196,6 +196,16 @@ def test_check_compares_dgemm_with_the_fastest_stream(run, with_blas):
     assert ('flops.dgemm.all' in {metric['metric'] for metric in run.get('skipped', ())}) == (len(CPUS) > 1 and turns)
 
 
+@two_cpus
+@pytest.mark.alone
+def test_calls_of_dgemm_that_take_turns_take_no_other_metric_away(with_blas, measuring, tmp_path):
+    (tmp_path / 'serial.c').write_text('int openblas_get_parallel(void) { return 0; }\n')
+    subprocess.run(['gcc', '-shared', '-fPIC', 'serial.c', '-o', 'serial.so'], cwd=tmp_path, check=True)
+    case, = measuring(tmp_path, LD_PRELOAD=tmp_path / 'serial.so').reframe(*rfm.small(), checks=rfm.REPOSITORY / 'checks/compute/peak_flops.py').cases().values()
+    names = {metric['name'] for metric in case['plumbline']['metrics']}
+    assert 'efficiency.all' in names and 'of_fma.dgemm.one' in names and 'flops.dgemm.all' not in names
+
+
 @pytest.mark.parametrize('config, parallel, calls', [('USE_OPENMP Zen MAX_THREADS=64', 2, 128), ('Zen MAX_THREADS=4', 1, 50), ('SINGLE_THREADED', 0, 1),
                                                      ('SINGLE_THREADED MAX_THREADS=64', 0, 1), ('OpenBLAS 0.2', 2, 192), (None, None, 192)])
 def test_how_many_threads_an_openblas_serves_at_once(tmp_path, config, parallel, calls):

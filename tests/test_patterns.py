@@ -13,7 +13,7 @@ import pytest
 import rfm
 from made_report import measurement
 from mpi_native import MPIS, any_mpi, every_mpi, refused, variables
-from native import MEASURED, SAMPLES, SOURCE, alone_in, output_of
+from native import MEASURED, SAMPLES, SOURCE, output_of
 from plumbline import schemas
 from plumbline.errors import PlumblineError
 from plumbline.model import records
@@ -267,8 +267,7 @@ def test_an_error_of_the_first_run_is_not_gone_in_further_ones():
 @pytest.fixture(scope='module')
 def built(simulated):
     '''The simulated program.'''
-    with alone_in(simulated.parents[1]):
-        return simulation.built(simulated.parents[2])
+    return simulation.built(simulated.parents[2])
 
 
 @pytest.fixture

@@ -651,6 +651,8 @@ def test_another_size_that_is_given_is_another_metric(tmp_path, usual, other, to
     for given, left, reasons in ((usual, known, []), (other, {}, [told])):
         check = types.SimpleNamespace(plumbline=Result(given=given))
         assert in_force._as_given(check, known) == left and [one.reason for one in check.plumbline.skipped or ()] == reasons
+    by_hand = {'bandwidth.plain': references.Known('made.yaml', [references.Reference((1000.0, -0.1, None))])}
+    assert in_force._as_given(types.SimpleNamespace(plumbline=Result(given=other)), by_hand) == by_hand
 
 
 def test_a_variable_of_the_command_line_makes_another_test(tmp_path):

@@ -14,6 +14,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from importlib.metadata import distributions, packages_distributions
 
 import pytest
@@ -329,6 +330,25 @@ def test_packages_are_installed_beside_an_environment_that_needs_none_of_them(cl
     monkeypatch.setattr(bare, 'install_packages', install_packages)
     bare.set_up(bare.parse([]), 'debian', True)
     assert found == [beside] and bare.read_stamp()['not_had'] == []
+
+
+def test_an_interruption_ends_what_runs_beside_apt_get_and_leaves_the_former_environment(clone, bare, monkeypatch):
+    clone.machine('likwid-pin')
+    clone.complete()
+    (clone.venv / 'theirs').touch()
+    begun = threading.Event()
+
+    def install_packages(findings):
+        assert begun.wait(30)
+        raise KeyboardInterrupt
+
+    step = bare.step
+    monkeypatch.setattr(bare, 'step', lambda command, what, **_: (begun.set(), step(['/bin/sleep', '60'], what)))
+    monkeypatch.setattr(bare, 'install_packages', install_packages)
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        bare.set_up(bare.parse(['--redo']), 'debian', True)
+    assert time.monotonic() - began < 30 and (clone.venv / 'theirs').exists() and not clone.venv.with_name('.venv.former').exists()
 
 
 def test_failed_step_leaves_its_output(clone, bare):

@@ -42,9 +42,9 @@ class peak_flops(rfm.RunOnlyRegressionTest, NativeCheck):
         else:
             self.note(f"dgemm: {alone['dgemm']['options']['library']}")
         for record in [record for record in group if self.one_by_one(record)]:
-            most = record['options']['calls_at_once']
-            why = ('is built without threads, and two of ours must not call it at once: install one with them (libopenblas-openmp-dev)' if most == 1
-                   else f'takes {most} calls at once, of {record["threads"]}: install one that is built with NUM_THREADS={record["threads"]}')
+            calls = record['options']['calls_at_once']
+            why = ('is built without threads, and two of ours must not call it at once: install one with them (libopenblas-openmp-dev)' if calls == 1
+                   else f'takes {calls} calls at once, of {record["threads"]}: install one that is built with NUM_THREADS={record["threads"]}')
             for metric in ('flops', 'of_fma'):
                 self.skip_metric(f'{metric}.dgemm.all', f'this OpenBLAS {why} and build again')
             group.remove(record)

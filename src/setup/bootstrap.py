@@ -37,6 +37,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -134,15 +135,48 @@ def which(command):
     return shutil.which(command) or shutil.which(command, path=SYSTEM_FOLDERS)
 
 
+#: Commands that run, each in a thread, and whether no other may start.
+RUNNING, ENDED = set(), threading.Event()
+
+
 def output_of(command, **options):
     '''``(exit code, joined output)``; a command that cannot be started exits with 127.'''
+    if ENDED.is_set():
+        return 130, 'interrupted'
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, universal_newlines=True, errors='replace',
-                              **options)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, universal_newlines=True, errors='replace',
+                                   **options)
     except OSError as error:
         return 127, str(error)
-    return done.returncode, done.stdout
+    RUNNING.add(process)
+    if ENDED.is_set():      # just now
+        process.terminate()
+    try:
+        text, _ = process.communicate()
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    finally:
+        RUNNING.discard(process)
+    return process.returncode, text
+
+
+@contextlib.contextmanager
+def beside():
+    '''A thread for what is done beside the block, which is waited for; where the block is interrupted, its commands end.'''
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            yield pool
+        except KeyboardInterrupt:
+            ENDED.set()
+            for process in list(RUNNING):
+                process.terminate()
+            raise
+        finally:
+            pool.shutdown()
+            ENDED.clear()
 
 
 def first_line(text):
@@ -359,7 +393,7 @@ def step(command, what, **environment):
     where = ''
     with contextlib.suppress(OSError):
         os.makedirs(os.path.dirname(LOG), exist_ok=True)
-        with open(LOG, 'w', encoding='utf-8') as stream:
+        with open(LOG, 'a', encoding='utf-8') as stream:
             stream.write('$ {}\n{}\n(exit code {})\n'.format(' '.join(command), text, code))
         where = ' [all of it: {}]'.format(os.path.relpath(LOG, ROOT))
     raise SetupError('{} failed: {}{}'.format(what, diagnose(text), where))
@@ -503,8 +537,8 @@ def make_venv(python):
         # Two steps, because venv keeps the reasons of ensurepip to itself.
         step([python, '-m', 'venv', '--without-pip', VENV], 'making .venv')
         step([inside, '-m', 'ensurepip', '--default-pip'], 'making .venv')
-        with ThreadPoolExecutor(1) as beside:
-            intel = beside.submit(add_intel_mpi, inside)
+        with beside() as other:
+            intel = other.submit(add_intel_mpi, inside)
             say('plumbline set-up: pip installs the packages of requirements.lock (about a minute)')
             step(pip(inside) + LOCKED + ['--requirement', LOCK], 'pip install')
             step(pip(inside) + ['--no-deps', '--no-build-isolation', '--editable', '.'], 'pip install of this clone')
@@ -650,13 +684,15 @@ def environment(findings, redo):
 
 
 def set_up(args, distribution, installs):
+    with contextlib.suppress(OSError):
+        os.unlink(LOG)      # of the last time
     findings, made = survey(args.purpose), None
     fixable = [finding for finding in findings if finding.problem and finding.installable and 'debian' in finding.tool.packages]
     hopeless = [finding for finding in findings if finding.problem and finding.tool.required and finding not in fixable]
-    with ThreadPoolExecutor(1) as beside:
+    with beside() as other:
         if installs and fixable and not hopeless:
             # pip and apt-get keep a core each busy.
-            made = None if lacks_something_required(findings) else beside.submit(environment, findings, args.redo)
+            made = None if lacks_something_required(findings) else other.submit(environment, findings, args.redo)
             with same_alternatives():
                 install_packages(fixable)
             findings = survey(args.purpose)

@@ -6,6 +6,9 @@
 #include <fftw3.h>
 #include <stdlib.h>
 #endif
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 /* plain: transforms are sums over a matrix, line by line in each direction; so is the product. */
 void planewave_line(const planewave *w, double complex *x, size_t step, bool back)
@@ -101,13 +104,14 @@ void planewave_product(pl_range own, const planewave *w)
     const size_t points = w->n * w->n * w->n;
     if (own.end == own.begin)
         return;
-    if (w->by_turns) {  /* NOLINT(bugprone-branch-clone): that of the serial build */
 #ifdef _OPENMP
+    if (w->calls_at_once < omp_get_num_threads()) {
 #pragma omp critical(zgemm)
+        planewave_multiply(own, w, points);
+        return;
+    }
 #endif
-        planewave_multiply(own, w, points);
-    } else
-        planewave_multiply(own, w, points);
+    planewave_multiply(own, w, points);
 }
 
 /* whole: fft, then product. */
@@ -164,11 +168,11 @@ void *planewave_plan(planewave *w, int rank, int count, double complex *in, doub
 }
 
 /* One for all bands, which lie alike. */
-void planewave_open(planewave *w, int threads)
+void planewave_open(planewave *w)
 {
     w->forward = planewave_plan(w, 3, 1, w->psi, w->h, false);
     w->backward = planewave_plan(w, 3, 1, w->h, w->h, true);
-    w->by_turns = openblas_calls_at_once() < threads;
+    w->calls_at_once = openblas_calls_at_once();
 }
 
 void planewave_close(planewave *w)
@@ -179,7 +183,7 @@ void planewave_close(planewave *w)
 
 const char *planewave_library(void) { return fftw_version; }
 #else
-void planewave_open(planewave *w, int threads) {}
+void planewave_open(planewave *w) {}
 void planewave_close(planewave *w) {}
 const char *planewave_library(void) { return "none"; }
 #endif

@@ -20,7 +20,7 @@ typedef struct {
     double complex *fourier;    /* n x n: exp(-2 pi i j k / n) */
     void *forward, *backward;   /* FFTW's plans */
     uint32_t plans;             /* a hash of them; 0: there are none */
-    bool by_turns;              /* the BLAS must not be called by all threads at once */
+    int calls_at_once;          /* by so many threads the BLAS may be called */
 } planewave;
 
 /* `own`: the bands of a thread. */
@@ -31,7 +31,7 @@ planewave_loop planewave_fft, planewave_product, planewave_whole;
 #endif
 
 /* Plans, made once; which library. */
-void planewave_open(planewave *, int threads);
+void planewave_open(planewave *);
 void planewave_close(planewave *);
 const char *planewave_library(void);
 const char *planewave_plans(const planewave *);     /* for the record; of all processes */

@@ -79,7 +79,7 @@ static void touch(const pl_case *c, int thread, int threads)
         for (size_t i = 0; i < w->bands * w->bands; i++)
             w->s[i] = 0;
         if (!w->forward)
-            planewave_open(w, threads);      /* measures on the first band's pages, before they are filled */
+            planewave_open(w);      /* measures on the first band's pages, before they are filled */
     }
     if (threads > 1)
         pl_barrier();

@@ -71,8 +71,9 @@ class Known:
         return self._with(lambda one: size is None or one.working_set in (None, size))
 
     def of_given(self, given):
-        '''The same without references of what was measured with other variables given (:attr:`Reference.given`); None where there are no others.'''
-        return self._with(lambda one: (one.given or {}) == given)
+        '''The same without recorded references of what was measured with other variables given (:attr:`Reference.given`); None where there are no
+        others.  What was written by hand holds.'''
+        return self._with(lambda one: not one.expected or (one.given or {}) == given)
 
     def of_team(self, number, told=False):
         '''The same without references of another number of threads, or ranks (0: not known); with ``told`` without recorded ones that do not say.'''

@@ -18,7 +18,7 @@ from plumbline.references.peaks import above_own_limit, impossible, possible
 from plumbline.store import archive
 
 #: The causes of the diagnosis that are a clock which was held down.
-_OF_CLOCK = 'power_saving', 'clock_capped', 'clock_throttled'
+_OF_CLOCK = 'power_saving', 'clock_capped', 'clock_throttled', 'clock_let_down'
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,10 @@ class Choice:
         for place, its_rows in sorted(places.items()):
             test, *keys, _ = place
             portable = lookup(self.files[1], test, keys, index[test])
-            found += [_candidate(place, state, of_state, portable, self.peaks) for state, of_state in states.grouped(_present(its_rows))]
+            present = _of_usual(its_rows)
+            if len(present) < len(its_rows):
+                skipped.append(('/'.join(place), f'{len(its_rows) - len(present)} values: most have something else given (-S, or a mode)'))
+            found += [_candidate(place, state, of_state, portable, self.peaks) for state, of_state in states.grouped(_present(present))]
         return found, index, skipped
 
 
@@ -212,14 +215,17 @@ def _last_processor(rows):
     return next((row['processor'] for row in reversed(rows) if row['processor']), None)
 
 
-def _present(rows):
-    '''A metric's rows, in all states, of the processor and the numbers of threads that there are now, and of what was given most often (of as many
-    the later), without those that must not be judged.'''
-    last = _last_processor(rows)
-    rows = [row for row in rows if processor.same(row['processor'], last)]
+def _of_usual(rows):
+    '''A metric's rows of what was given most often (of as many the later).'''
     given = [str(row['given']) for row in rows]
     (usual, _), = Counter(reversed(given)).most_common(1)
-    rows = [row for row, text in zip(rows, given) if text == usual]
+    return [row for row, text in zip(rows, given) if text == usual]
+
+
+def _present(rows):
+    '''A metric's rows, in all states, of the processor and the numbers of threads that there are now, without those that must not be judged.'''
+    last = _last_processor(rows)
+    rows = [row for row in rows if processor.same(row['processor'], last)]
     teams = {_node(row): row['team'] for row in rows if row['team']}       # the last one of each node
     return recording.judgeable([row for row in rows if row['team'] in (0, teams.get(_node(row)))])
 

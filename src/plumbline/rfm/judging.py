@@ -187,9 +187,10 @@ class Judging(OnNode):
         config = runtime().site_config.sources[-1]
         environ, system = self.current_environ.name, self.current_partition.fullname
         which = parameters.options_of_varied(self.display_name) or ['-n', f'/{self.hashcode}']
-        for text in on_command_line('-S', '--setvar'):
-            if text.partition('=')[0].rpartition('.')[0] in ('', type(self).__name__):
-                which += ['-S', masked(text)]
+        ours = [text for text in on_command_line('-S', '--setvar') if text.partition('=')[0].rpartition('.')[0] in ('', type(self).__name__)]
+        told = {text.partition('=')[0].rpartition('.')[2] for text in ours} | {*parameters.varied(parameters.of_display_name(self.display_name)[1])}
+        ours += [f'{type(self).__name__}.{name}={text}' for name, text in given(self).items() if name not in told]     # by a mode
+        which += [word for text in ours for word in ('-S', masked(text))]
         return shlex.join(['reframe', '-C', str(config), '-c', self.prefix, '--system', system,
                            '-p', environ, *which, *self.rerun_options, '-r'])
 

@@ -64,7 +64,8 @@ class _Words(_Chosen, str):
 
 def given(test):
     '''What the command line, or a mode, gave a test of what is measured (:class:`Size`, :class:`Wholes`, :class:`Words`): variable -> text.'''
-    return {name: str(value) for name, value in vars(test).items() if isinstance(value, _Chosen) and name in type(test).var_space}
+    return {name: ','.join(map(str, value)) if isinstance(value, list) else str(value)
+            for name, value in vars(test).items() if isinstance(value, _Chosen) and name in type(test).var_space}
 
 
 class _Kind(typecheck.ConvertibleType):
@@ -98,7 +99,7 @@ class Whole(_Given):
 
 
 class Size(Whole):
-    '''The same of what is measured: what was measured with another value is never what its values are held against.'''
+    '''The same of what is measured: references that were recorded with another value judge none of its values.'''
     convert = staticmethod(lambda text: _Size(_whole(text)))
 
 
