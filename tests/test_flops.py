@@ -211,7 +211,7 @@ def test_calls_of_dgemm_that_take_turns_take_no_other_metric_away(with_blas, mea
 def test_how_many_threads_an_openblas_serves_at_once(tmp_path, config, parallel, calls):
     library = '' if config is None else (f'char *openblas_get_config(void) {{ return "{config}"; }}\n'
                                          f'int openblas_get_parallel(void) {{ return {parallel}; }}\n')
-    (tmp_path / 'asked.c').write_text(f'''#include "{SOURCE}/kernels/openblas.h"
+    (tmp_path / 'asked.c').write_text(f'''#include "{SOURCE}/harness/openblas.h"
         {library}int main(void) {{ const int most = openblas_calls_at_once(); return most < 192 ? most : 192; }}''')
     subprocess.run(['gcc', '-Wall', '-Werror', 'asked.c', '-o', 'asked'], cwd=tmp_path, check=True)
     assert subprocess.run([tmp_path / 'asked']).returncode == calls

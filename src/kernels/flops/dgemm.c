@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../openblas.h"
+#include "openblas.h"
 #include "kernel.h"
 
 enum { A, B, C, MATRICES };

@@ -1,5 +1,5 @@
 /* The Laplacian of each band by transforms there and back, h = L psi, and the products of all bands with it, s = psi^H h. */
-#include "../openblas.h"
+#include "openblas.h"
 #include "kernel.h"
 
 #ifdef PL_FFTW
