@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from plumbline.errors import PlumblineError
+
 _UMASK = os.umask(0)
 os.umask(_UMASK)
 
@@ -28,13 +30,21 @@ def no_room(folder: str | Path, said: str = '') -> str:
 
 
 @contextlib.contextmanager
-def alone(path: str | Path) -> Iterator[None]:
-    '''Wait for whoever else holds the lock of a path, and hold it.  Where there is none to be had (Lustre mounted without ``-o flock``, a file of
-    somebody else's), go on without.'''
+def alone(path: str | Path, busy: str = '') -> Iterator[None]:
+    '''Hold the lock of a path, after whoever else holds it.  Where there is none to be had (Lustre mounted without ``-o flock``, a file of
+    somebody else's), go on without.
+
+    :arg busy: what to say of somebody else, instead of waiting.
+    :raises PlumblineError: that.
+    '''
     with contextlib.ExitStack() as held:
-        with contextlib.suppress(OSError):
+        try:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
-            fcntl.flock(held.enter_context(open(path, 'ab')), fcntl.LOCK_EX)
+            fcntl.flock(held.enter_context(open(path, 'ab')), fcntl.LOCK_EX | (fcntl.LOCK_NB if busy else 0))
+        except BlockingIOError:
+            raise PlumblineError(busy) from None
+        except OSError:
+            pass
         yield
 
 

@@ -1,7 +1,6 @@
 '''The benchmark of the verdicts: sessions in which nothing has changed, and sessions with a real fault, by turns; how many are found?'''
 
 import contextlib
-import fcntl
 import functools
 import math
 import signal
@@ -9,6 +8,7 @@ import sys
 import time
 from collections import Counter
 
+from plumbline import atomic
 from plumbline.bench.verdicts import exchanged, rungs
 from plumbline.bench.verdicts.faults import FAULTS, NotHere
 from plumbline.bench.verdicts.session import REFERENCES, Place
@@ -135,23 +135,16 @@ def _wait(place, apart, tell):
         time.sleep(left + 5)        # ReFrame's own start, which counts, is a little later than ours
 
 
-@contextlib.contextmanager
 def alone(folder):
     '''Two benchmarks at once would measure each other.
 
+    :returns: a context manager.
     :raises PlumblineError: if another one runs in the folder, or if nothing can be written there.
     '''
     with saying_why(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        lock = open(folder / 'lock', 'w')
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise PlumblineError(f'{folder}: another benchmark runs there: wait for its end') from None
-        except OSError:
-            pass        # a file system without locks, as Lustre mounted without -o flock
-        yield
+        (folder / 'lock').touch()
+    return atomic.alone(folder / 'lock', f'{folder}: another benchmark runs there: wait for its end')
 
 
 @contextlib.contextmanager
