@@ -202,7 +202,7 @@ def test_noise_with_tails_has_the_same_deviation():
 def test_a_second_measurement_repeats_a_part_of_what_the_sweep_was_off_by():
     fleet = simulation.Fleet(simulation.np.random.default_rng(1), 200, simulation.Noise(0.01, 0.0))
     first, again, next_sweep = (simulation.np.log(frame['value'].to_numpy()) for frame in (fleet.sweep(), fleet.again(), fleet.sweep()))
-    assert simulation.np.corrcoef([first, again, next_sweep])[0, 1:] == pytest.approx([simulation.LASTING, 0], abs=0.05)
+    assert simulation.np.corrcoef([first, again, next_sweep])[0, 1:] == pytest.approx([simulation.REPEATED, 0], abs=0.05)
 
 
 @pytest.mark.slow

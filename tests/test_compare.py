@@ -39,10 +39,10 @@ def company(seed, spread=0.02, names=('bandwidth', 'of_limit')):
             for name in names for number in range(10)]
 
 
-def case(*metrics, name='Triad %threads=one', node='n1', machine=(), record=(), software=(), **more):
+def case(*metrics, name='Triad %threads=one', node='n1', machine=(), record=(), software=(), given=(), **more):
     '''A test case on a node, with something of its machine record, its measurement or its software changed.'''
     left = made_report.result(*metrics, machine={**made_report.MACHINE, 'hostname': node, **dict(machine)},
-                              records=[made_report.measurement(**dict(record))], software=dict(software))
+                              records=[made_report.measurement(**dict(record))], software=dict(software), given=dict(given))
     return made_report.case(name, left, job_nodelist=[node], **more)
 
 
@@ -325,6 +325,16 @@ def test_repetitions_are_pooled_on_any_node_and_in_each_state_of_the_machine(wri
     before = at((110, 1000))
     assert kinds(compared(before, at((111, 1001), (17, 500), (17, 501)))) == {'bandwidth.nt': 'within noise'}
     assert kinds(compared(before, at((111, 600), (17, 500), (17, 501)))) == {'bandwidth.nt': 'slower'}
+
+
+@pytest.mark.parametrize('was, now, found', [({}, {'largest': '4096'}, 'unclear'), ({'largest': '4096'}, {}, 'unclear'), ({'largest': '64'},) * 2 + ('slower',)])
+def test_what_something_else_was_given_of_is_another_metric(write, was, now, found):
+    def of(value, given):
+        return write(case(metric('bandwidth.nt', value, seed=write.count), given=given), case(*company(write.count), name='Company %threads=one'))
+    change, = (one for one in compared(of(1000, was), of(500, now)).changes if one.metric == 'bandwidth.nt')
+    told = [', '.join(f'{name}={size}' for name, size in given.items()) or 'what is measured usually' for given in (now, was)]
+    assert change.kind == found
+    assert (change.reason == f'not compared: not the same as before: {told[0]}, and {told[1]} before') == (found == 'unclear')
 
 
 def test_another_working_set_of_a_cache_is_another_metric(write):

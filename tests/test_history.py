@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from made_report import MACHINE, case, measurement, metric, of_another_suite, result, write_report
-from plumbline.analysis import history
+from plumbline.analysis import archived, history
 from plumbline.analysis.joined import joined
 from plumbline.cli import app
 from plumbline.comparison import sides
@@ -383,6 +383,21 @@ def test_another_working_set_of_a_cache_is_no_loss(tmp_path, later, losses):
     assert len(history.lasting(found)) == losses and {len(one.values) for one in found.metrics.values()} == {20 if losses else 6}
     said = "skipped: 56 values of caches with another working set than the last session's"
     assert (said in run(tmp_path).output) == (not losses) and len(found.sessions) == 20
+
+
+def test_a_test_that_something_else_is_given_is_another_one(tmp_path):
+    '''It is no loss, and one of its own is found; ``step`` times a given size, for good.'''
+    def loss(at, step):
+        for number in range(22):
+            given, value = ({'largest': '64'}, 500.0) if number >= 10 else ({}, 1000.0)
+            metrics = [metric(f'bandwidth.v{i}', value * (step if number >= at else 1) * (1 + 0.002 * (-1)**(number + i))) for i in range(4)]
+            archive.archive(write_report(tmp_path / 'r.json', [case('Sent', plumbline=result(*metrics, level=None, given=given))],
+                                         start=1579075200 + 86400 * number), tmp_path / f'{at}')
+        return history.lasting(history.read(tmp_path / f'{at}'))
+    assert loss(22, 1) == [] and [one.begin[:8] for one in loss(16, 0.9)] == ['20200131']
+    found = archived.read(tmp_path / '22', metrics='v0').metrics
+    assert {key.case: sorted(set(one.session.tolist())) for key, one in found.items()} == {
+        'Sent': list(range(10)), 'Sent with largest=64': list(range(10, 22))}
 
 
 def test_another_unit_is_no_loss(tmp_path):

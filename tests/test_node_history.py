@@ -262,6 +262,10 @@ def test_sessions_of_the_archive_follow_the_name_of_their_node(tmp_path):
     assert over_sessions.read(tmp_path / 'archive', system, node='new').metrics and archived.read(tmp_path / 'archive', system).nodes == ['new']
     (_, rows), = Choice(tmp_path / 'archive', system, '', (), None, (), (), 0, 'new').further
     assert {row['hostname'] for row in rows} == {'new'}
+    # Each of several nodes; and of a clock that was ahead nothing is known.
+    events.append(system, [{'node': 'm3', 'event': 'renamed', 'was': 'n3'}, {'node': 'm4', 'event': 'renamed', 'was': 'n4', 'at': time.time() + 9e6}])
+    both = pl.concat([frame[:1]] * 2).with_columns(hostname=pl.Series(['n3,n4', None]))
+    assert events.names(system).renamed(both)['hostname'].to_list() == ['m3,n4', None] and events.names(system).now('n4', 1.0) == 'n4'
 
 
 def test_references_of_a_node_are_renamed_with_it(tmp_path, monkeypatch):

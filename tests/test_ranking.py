@@ -1,6 +1,7 @@
 '''Which nodes of a sweep are outliers: arithmetic by hand, confirmation on a real cluster, a truly slow node.'''
 
 import dataclasses
+import itertools
 import json
 import math
 import re
@@ -11,6 +12,7 @@ import types
 import numpy as np
 import polars as pl
 import pytest
+from scipy import special
 from typer.testing import CliRunner
 
 import rfm
@@ -120,13 +122,16 @@ def test_a_second_measurement_in_another_state_says_nothing():
 @pytest.mark.slow
 def test_a_node_alone_in_its_state_is_compared_by_what_earlier_sweeps_know_of_it():
     '''By 17 ns values are half of those by 110; n4 is alone there, and others have been.'''
-    def kept(sweeps):
+    def kept(sweeps, ratio=0.0):
         drawn = np.exp(0.01 * np.random.default_rng(2).standard_normal((sweeps, 4))) * np.linspace(0.5, 1.5, sweeps)[:, None]       # and moods of the host
-        values = ([of_state(table(numbered(*row * [100, 50, 100, 50])), [110, 17, 111, 17]) for row in drawn])
+        values = [of_state(table(numbered(*row * [100, 50 * near, 100, 50 * near])), [110, 17, 111, 17])
+                  for row, near in zip(drawn, itertools.cycle((1 - ratio, 1, 1 + ratio)))]
         return peers.Before(pl.concat([peers.in_states(frame).with_columns(sweep=pl.lit(str(number))) for number, frame in enumerate(values)]))
 
     def ranked(values, latencies, before):
         return ranking.rank(among(of_state(table(numbered(*values)), latencies)), in_states=before)
+    assert ranked((100, 101, 99, 45), [110, 112, 111, 17], kept(8)).outliers()['node'].to_list() == ['n4']
+    assert ranked((100, 101, 99, 45), [110, 112, 111, 17], kept(8, ratio=0.1)).outliers().is_empty()     # that differ by 10 % from sweep to sweep
     for values, latencies in (((100, 101, 99, 30), [110, 112, 111, 17]), ((100, 101, 50, 30), [110, 112, 17, 17])):
         slow = ranked(values, latencies, kept(8))
         assert slow.apart == {} and slow.outliers()['node'].to_list() == ['n4']
@@ -183,6 +188,7 @@ def test_equal_values_do_not_divide_by_zero():
     quiet = numbered(100, 100, 80, 100)
     assert odd(among(table(quiet))) == {'n3'}
     assert odd(among(table(quiet, error=0.1))) == set()
+    assert ranking.rank(among(table(numbered(100, 100, 100, 100)), noise=0.0)).rows['sees'].min() > 0.0196      # as little as is acted on
 
 
 @pytest.mark.parametrize('name, values', [
@@ -238,7 +244,8 @@ def test_ratios_that_a_slow_node_keeps_do_not_dilute_its_rates():
     slow, again = (fleet.sweep(0.05, node=2, part=5) for _ in range(2))
     found = ranking.rank(slow)
     assert set(found.scores['check']) == {f'{part}, {subsystems.kind(metric)}' for part, metric, _ in simulation.PARTS + simulation.RATIOS}
-    confirmed = confirm.confirm(found.scores.filter(node='n3'), found, again).filter(pl.col('check').cast(pl.String).str.starts_with('memory, all'))
+    asked = found.scores.filter(node='n3').with_columns(of_both=pl.lit(None, dtype=pl.Float64))
+    confirmed = confirm.confirm(asked, found, again).filter(pl.col('check').cast(pl.String).str.starts_with('memory, all'))
     rates, ratios = confirmed.sort('check').to_dicts()
     assert (rates['check'], rates['odd'], ratios['odd']) == ('memory, all threads, rates and times', True, False)
     assert [rates['value'], rates['again'], ratios['value'], ratios['again']] == pytest.approx([0.95, 0.95, 1, 1], abs=0.01)
@@ -300,6 +307,11 @@ def test_a_node_is_held_against_itself():
     few = before.filter(pl.col('sweep') < '4')
     assert ranking.rank(slow, earlier, few).newly.is_empty() and ranking.rank(slow, earlier).suspects().is_empty()
     assert ranking.rank(slow, earlier, before.with_columns(members=pl.lit(9))).newly.is_empty()
+    # Its own mean with a second measurement must be as improbable as an outlier is; that repeats 0.45 of the first one's variance.
+    row, again = found.suspects(), fleet.sweep(0.06, node=2, part=2)
+    assert row['of_both'].item() == pytest.approx(-np.sqrt(1.45 / 2) * special.stdtrit(row['freedom'].item(), 0.01 / found.newly.height))
+    both = (row['bad'].item() + confirm.confirm(row, found, again)['again_bad'].item()) / 2
+    assert [confirm.confirm(row.with_columns(of_both=pl.lit(share * both)), found, again)['confirmed'].item() for share in (0.99, 1.01)] == [True, False]
     # It counts only when confirmed.
     for again, confirmed in ((fleet.sweep(0.06, node=2, part=2), True), (fleet.sweep(), False), (slow.clear(), None)):
         rows = confirm.confirm(found.suspects(), found, again)
@@ -504,6 +516,23 @@ def test_a_second_measurement_confirms(again, confirmed):
     first = ranking.rank(among(table(numbered(100, 100, 60, 100))))
     rows = confirm.confirm(first.outliers().filter(pl.col('name') == 'flops'), first, table(again))
     assert rows.select('node', 'confirmed').rows() == [('n3', confirmed)]
+
+
+def test_a_share_that_is_nothing_decides_no_subsystem():
+    '''Overlap may be 0 in one measurement: n6, a third slower in all else, is not cleared by that, nor a healthy node named.'''
+    def measured(slow, overlap):
+        rows = [table(numbered(*[0.9] * 5, 0.9 * slow), f'of_limit.v{number}', '1') for number in range(10)]
+        rows = pl.concat(rows + [table(numbered(*values), f'overlap.v{number}', '1') for number, values in enumerate(overlap)])
+        return rows.with_columns(value=pl.col('value') * np.exp(0.01 * np.random.default_rng(len(overlap)).standard_normal(rows.height)))
+
+    def again(first, second):
+        found = ranking.rank(first)
+        asked = found.scores.filter(node='n6').with_columns(of_both=pl.lit(None, dtype=pl.Float64))
+        return confirm.confirm(asked, found, second).select('again', 'confirmed').row(0)
+    value, confirmed = again(measured(0.7, [[0.2] * 5 + [0.0]]), measured(0.7, [[0.2] * 5 + [0.01]]))
+    assert confirmed and 0.4 < value < 0.9
+    others = [[0.2] * number + [0.0] + [0.2] * (5 - number) for number in range(4)]
+    assert not again(measured(0.95, others), measured(1.0, [[0.2] * 6] * 4))[1]
 
 
 @pytest.mark.parametrize('loss, confirmed', [(0.3, True), (0.0, False)])

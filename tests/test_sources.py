@@ -4,7 +4,6 @@ import csv
 import re
 
 import pytest
-import yaml
 
 import rfm
 from plumbline.model import sources
@@ -69,10 +68,3 @@ def test_every_number_of_then_is_of_a_table_that_names_its_source():
     # What has no table: a text, a range of a figure, a section.
     numbers = {name for name, row in told().items() if re.fullmatch(r'\d+(\.\d+)?', row[2].strip())}
     assert {name for name in numbers if not any(name.startswith(begins) for begins in THEN)} == {'nine-point kernel, n = 513: padded / as declared'}
-
-
-@pytest.mark.parametrize('application, name', [('cg', 'anderson1997-table12-cg-latency'), ('sp', 'anderson1997-table13-sp-latency')])
-def test_what_the_simulation_is_held_to_is_the_published_table(application, name):
-    known = yaml.safe_load((rfm.REPOSITORY / 'src/plumbline/data/latency_sensitivity.yaml').read_text())
-    columns = [f'lat{latency}' for latency in (1, 2, 5, 10, 25)]
-    assert known[application]['percent'] == {row: [sources.value(name, row, column) for column in columns] for row in sources.table(name)}

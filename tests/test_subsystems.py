@@ -184,6 +184,10 @@ def test_the_bounds_of_one_run():
     assert verdict.seen_of_expected(summary, (1000.0, -0.1, None), expected) == pytest.approx(1 - 0.9 * np.exp(-further), rel=1e-3)
     assert verdict.seen_of_expected(summary, (1000.0, None, 0.1), expected, rises=True) == pytest.approx(1.1 * np.exp(further) - 1, rel=1e-3)
     assert verdict.seen_of_expected(summary, (1000.0, None, 0.1), expected) is None
+    # Processes that disagree: the interval, 0.475 to either side, must not hold the reference any more.
+    wide = uncertainty.Summary(1000.0, 9, 0.5, (1000 * math.exp(-0.475), 1000 * math.exp(0.475)))
+    further = stats.t.ppf(math.sqrt(0.95), 9.5) * 0.475 / 1.96
+    assert verdict.seen_of_expected(wide, (1000.0, -0.1, None), expected) == pytest.approx(1 - np.exp(-0.475 - further), rel=1e-3)
 
 
 @pytest.mark.parametrize('metric, value, ruling', [('of_limit', 1.05, 'PASS'), ('of_limit', 2.4, 'FAIL'), ('of_parts', 1.3, 'PASS')])

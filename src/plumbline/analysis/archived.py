@@ -15,7 +15,7 @@ from plumbline.nodes import events
 from plumbline.store import archive
 
 _COLUMNS = ['session', 'partition', 'environ', 'hostname', 'test', 'display_name', 'run', 'name', 'subject', 'samples', 'record',
-            'rounds', 'processes', 'set_aside', 'states', 'working_set', 'detail']
+            'rounds', 'processes', 'set_aside', 'states', 'given', 'working_set', 'detail']
 _CASE = ['test', 'partition', 'environ', 'hostname', 'run']
 
 
@@ -99,7 +99,8 @@ def _rows(path, names, metrics, nodes):
     '''(row, samples, probes) of each metric that has samples; probes are {} without any, None where they are not known.'''
     last, records = None, None
     left: str | None = None
-    rows = nodes.renamed(archive.load_columns(path, _COLUMNS)).with_columns(pl.col('partition', 'environ').fill_null(''))
+    rows = nodes.renamed(archive.load_columns(path, _COLUMNS)).with_columns(
+        pl.col('partition', 'environ').fill_null(''), display_name=archive.CASE)
     # The last run of a test that was repeated has the processes of all.
     of_all = rows.filter(pl.col('processes').is_not_null()).group_by(_CASE[:-1]).agg(of_all=pl.col('run').max())
     rows = rows.join(of_all, on=_CASE[:-1], how='left', nulls_equal=True, maintain_order='left')

@@ -19,7 +19,7 @@ from plumbline.store import archive
 _KEY = ['partition', 'environ', 'case', 'name']
 _ABOUT = ['metric', 'unit', 'subsystem']
 _COLUMNS = ['session', 'system', pl.col('partition', 'environ').fill_null(''), 'hostname', 'test', 'display_name', 'run', 'result', 'name', *_ABOUT,
-            'value', 'n', 'spread', 'interval_low', 'interval_high', 'state', 'states', 'working_set', 'verdict', 'foreign']
+            'value', 'n', 'spread', 'interval_low', 'interval_high', 'state', 'states', 'given', 'working_set', 'verdict', 'foreign']
 
 #: Few texts in many rows.
 _REPEATED = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'display_name', 'name', *_ABOUT, 'verdict']
@@ -186,7 +186,8 @@ def _accepted(files, frame):
     asked, found = set(last.values()), {}
     of_other_states: set[tuple] = set()
     for path in (path for path in reversed(files) if path.stem in asked or of_other_states):
-        rows = archive.load_columns(path, ['partition', 'environ', 'display_name', 'name', *_REFERENCES])
+        rows = archive.load_columns(path, ['partition', 'environ', 'display_name', 'given', 'name', *_REFERENCES])
+        rows = rows.with_columns(display_name=archive.CASE).drop('given')
         for partition, environ, test, name, expected, _ in rows.filter(pl.any_horizontal(pl.col(_REFERENCES).is_not_null())).iter_rows():
             key = partition, environ, test, name
             if (last.get(key) == path.stem and Key(*key) not in found) or key in of_other_states:
@@ -210,11 +211,12 @@ def _of_one_processor(files, node, names):
 
 
 def _judged(files, node, environment, names, others):
-    '''The metrics of the last runs, and tests that ended without one, with ``case``, the name of the test without the node; in order of time.'''
+    '''The metrics of the last runs, and tests that ended without one, with ``case``, the name of the test, and what it was given; in order of time.'''
     rows = names.renamed(archive.scan_files(files).select(_COLUMNS)).filter(pl.any_horizontal(pl.col('metric', 'verdict').is_not_null()))
     rows = rows.join(others, on=['session', 'partition'], how='anti', maintain_order='left')
     for column, wanted in (('hostname', node), ('environ', environment)):
         rows = rows.filter(pl.col(column) == wanted) if wanted else rows
+    rows = rows.with_columns(display_name=archive.CASE).drop('given')
     frame = rows.with_columns(pl.col(_REPEATED).cast(pl.Categorical)).collect(engine='streaming')
     again = frame.filter(pl.col('run') > 0)['session'].unique()
     repeated = pl.col('session').is_in(again.implode())     # to look for the last run of each test takes longer than all else

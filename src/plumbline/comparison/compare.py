@@ -277,17 +277,13 @@ def _change(rows, after, node):
     if after['value'] is None:
         return Change(FAILED, **place, before=measured[-1]['value'], reason=after['reason'] or '')
     unclear = {'kind': UNCLEAR, **place, 'after': after['value']}
-    of_unit = [row for row in measured if row['unit'] == after['unit']]
-    if not of_unit:
-        return Change(**unclear, before=np.nan, reason=f"not compared: another unit than before: {after['unit']}, and {measured[-1]['unit']} before")
-    of_set = states.of_set(of_unit, after['working_set'])
-    if not of_set:
-        was, now = (quantity.size(row['working_set']) for row in (of_unit[-1], after))
-        return Change(**unclear, before=of_unit[-1]['value'], reason=f'not compared: another working set than before: {now}, and {was} before')
-    alike, after = sides.in_one_state(of_set, after)
+    same, other = sides.of_the_same(measured, after)
+    if other:
+        return Change(**unclear, before=same[-1]['value'] if same else np.nan, reason=f'not compared: {other}')
+    alike, after = sides.in_one_state(same, after)
     if not alike:
         now = states.text(states.of_row(after)[0]['state'])
-        return Change(**unclear, before=of_set[-1]['value'], reason=f'measured in another state of the machine than before: {now}')
+        return Change(**unclear, before=same[-1]['value'], reason=f'measured in another state of the machine than before: {now}')
     if not all(math.isfinite(row['value']) and row['value'] > 0 for row in (*alike, after)):
         kind, reason = _without_ratio(alike, after)
         return Change(kind, **place, before=alike[-1]['value'], after=after['value'], reason=reason)

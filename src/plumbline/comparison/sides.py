@@ -1,5 +1,6 @@
 '''The sides of a comparison: sessions, loaded and laid beside each other, metric by metric, and what of machine and software differs.'''
 
+import json
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,8 @@ import polars as pl
 
 from plumbline.analysis import lines, machine_state
 from plumbline.errors import PlumblineError
-from plumbline.model import grouping, parameters, processor, repetitions, states
+from plumbline.model import grouping, parameters, processor, quantity, repetitions, states
+from plumbline.model.result import as_given
 from plumbline.references import not_run, others
 from plumbline.store import archive
 
@@ -120,6 +122,25 @@ def keyed(sessions):
         case = row['partition'], row['environ'], row['case']
         return (*case, row['hostname'] if case in several else None, row['name'] or '')
     return [{place: repetitions.one(alike) for place, alike in grouping.by_key((key(row), row) for row in rows).items()} for rows in sessions]
+
+
+def of_the_same(before, after):
+    '''The rows before of the metric that the row after is of: in its unit, of what was given (``-S``, a mode), of its working set of caches.
+
+    :returns: (rows, '') or (rows that are of the same but for one of these, what was another one).
+    '''
+    of_unit = [row for row in before if row['unit'] == after['unit']]
+    if not of_unit:
+        return [], f"another unit than before: {after['unit']}, and {before[-1]['unit']} before"
+    alike = [row for row in of_unit if row['given'] == after['given']]
+    if not alike:
+        now, was = (as_given(json.loads(row['given'] or '{}')) for row in (after, of_unit[-1]))
+        return of_unit, f'not the same as before: {now}, and {was} before'
+    of_set = states.of_set(alike, after['working_set'])
+    if not of_set:
+        now, was = (quantity.size(row['working_set']) for row in (after, alike[-1]))
+        return alike, f'another working set than before: {now}, and {was} before'
+    return of_set, ''
 
 
 def in_one_state(before, after):

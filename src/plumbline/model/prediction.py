@@ -48,6 +48,9 @@ NORMAL = 1e6
 #: What is seen with a probability of 95 % is missed with this one; and so is one of two, where each is missed with the second.
 MISSED, OF_BOTH_MISSED = 0.05, 0.0253
 
+#: The share of the variance of a measurement that a second one soon after may repeat: the most that was measured (docs/explanation/verdicts.rst).
+REPEATED = 0.45
+
 
 @dataclass(frozen=True)
 class Prediction:

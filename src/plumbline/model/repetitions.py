@@ -38,7 +38,7 @@ def one(rows: list[Row]) -> Row:
     measured = [row for row in rows if row['value'] is not None]
     if len(rows) == 1 or not measured:
         return worst
-    measured = states.of_one_set(measured)
+    measured = states.of_most(measured, 'working_set')
     usual, *others = (_pooled(*group) for group in states.grouped(measured))
     low, high = usual.pop('interval')
     return {**worst, **usual, 'working_set': measured[-1]['working_set'], 'interval_low': low, 'interval_high': high,

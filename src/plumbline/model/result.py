@@ -33,6 +33,11 @@ def known(value: T | Unset) -> T | None:
     return None if isinstance(value, Unset) else value
 
 
+def as_given(variables: dict[str, str]) -> str:
+    '''What a test was given (:attr:`Result.given`), as people read it.'''
+    return ', '.join(f'{name}={text}' for name, text in variables.items()) or 'what is measured usually'
+
+
 @dataclass(slots=True)
 class Part:
     '''What is an object in the JSON.'''

@@ -15,6 +15,7 @@ import functools
 import itertools
 import json
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -304,11 +305,10 @@ def of_set(rows: Iterable[dict], size: int | None) -> list[dict]:
     return [row for row in rows if size is None or row['working_set'] in (None, size)]
 
 
-def of_one_set(rows: Sequence[dict]) -> list[dict]:
-    '''Those with the working set that most rows have, of as many the later one.'''
-    sets = [row['working_set'] for row in rows]
-    usual = max(reversed(sets), key=sets.count)
-    return [row for row, size in zip(rows, sets) if size == usual]
+def of_most(rows: Sequence[dict], column: str) -> list[dict]:
+    '''Those with the value of a column (``working_set``, ``given``) that most rows have, of as many the later one.'''
+    (usual, _), = Counter(row[column] for row in reversed(rows)).most_common(1)
+    return [row for row in rows if row[column] == usual]
 
 
 def one(texts: Iterable[str]) -> bool:

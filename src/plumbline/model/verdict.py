@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from plumbline.model.prediction import MOST_LOSS, OF_BOTH_MISSED, Prediction
 from plumbline.model.quantity import number, percent
-from plumbline.model.uncertainty import HALF_WIDTH, Summary, error
+from plumbline.model.uncertainty import HALF_WIDTH, Summary
 
 PASS = 'PASS'
 NO_REFERENCE = 'NO REFERENCE'
@@ -125,8 +125,9 @@ def seen_of_expected(summary: Summary, reference: Sequence, expected: Mapping, r
     bound = bounds(reference)[1 if rises else 0]
     if not (summary.interval[0] > 0 and 0 < bound < math.inf and reference[0] > 0):
         return None
-    deviation = max(expected['deviation'], error(summary.interval))
-    distance = abs(math.log(bound / reference[0])) + Prediction(reference[0], deviation, expected['freedom']).distance(OF_BOTH_MISSED)
+    half = math.log(summary.interval[1] / summary.interval[0]) / 2
+    unseen = Prediction(reference[0], max(expected['deviation'], half / HALF_WIDTH), expected['freedom']).distance(OF_BOTH_MISSED)
+    distance = max(abs(math.log(bound / reference[0])), half) + unseen      # the interval must not hold the reference, either
     return _loss(distance, rises)
 
 

@@ -28,6 +28,7 @@ from plumbline import atomic
 from plumbline.errors import PlumblineError, saying_why
 from plumbline.model import stamp
 from plumbline.settings import REPORTS
+from plumbline.store import archive
 
 #: Where the journals are.
 FOLDER = REPORTS / 'nodes'
@@ -73,7 +74,8 @@ class Names:
     def __init__(self, events):
         changes: dict[float, dict[str, str]] = {}
         for event in events:
-            if event['event'] == RENAMED:       # those of one time at once: names may be exchanged
+            # Those of one time at once: names may be exchanged.  Of a clock that was ahead they are not known to have been then.
+            if event['event'] == RENAMED and not archive.is_ahead(stamp.of(event['at'])):
                 changes.setdefault(event['at'], {})[event['was']] = event['node']
         self._changes = sorted(changes.items())
 
@@ -93,7 +95,8 @@ class Names:
         '''Rows of the archive, lazy or not, of any sessions, with nodes as they are called now.'''
         for at, names in self._changes:
             before = pl.col('session') < stamp.of(at)
-            rows = rows.with_columns(hostname=pl.when(before).then(pl.col('hostname').replace(names)).otherwise(pl.col('hostname')))
+            now = pl.col('hostname').str.split(',').list.eval(pl.element().replace(names)).list.join(',')       # of each of several nodes
+            rows = rows.with_columns(hostname=pl.when(before).then(now).otherwise(pl.col('hostname')))
         return rows
 
 

@@ -1,7 +1,7 @@
 '''Which archived sessions and nodes the references of a system are made of, and what each of its metrics measured there.'''
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -182,7 +182,7 @@ class Choice:
         for place, its_rows in sorted(places.items()):
             test, *keys, _ = place
             portable = lookup(self.files[1], test, keys, index[test])
-            present = _of_usual(its_rows)
+            present = states.of_most(its_rows, 'given')
             if len(present) < len(its_rows):
                 skipped.append(('/'.join(place), f'{len(its_rows) - len(present)} values: most have something else given (-S, or a mode)'))
             found += [_candidate(place, state, of_state, portable, self.peaks) for state, of_state in states.grouped(_present(present))]
@@ -215,13 +215,6 @@ def _last_processor(rows):
     return next((row['processor'] for row in reversed(rows) if row['processor']), None)
 
 
-def _of_usual(rows):
-    '''A metric's rows of what was given most often (of as many the later).'''
-    given = [str(row['given']) for row in rows]
-    (usual, _), = Counter(reversed(given)).most_common(1)
-    return [row for row, text in zip(rows, given) if text == usual]
-
-
 def _present(rows):
     '''A metric's rows, in all states, of the processor and the numbers of threads that there are now, without those that must not be judged.'''
     last = _last_processor(rows)
@@ -235,7 +228,7 @@ def _candidate(place, state, rows, portable, peaks):
     foreign = registry.is_of_other_suite(last['metric'])
     if foreign:     # its unit may have changed
         rows = [row for row in rows if row['unit'] == last['unit']]
-    rows = states.of_one_set(rows)
+    rows = states.of_most(rows, 'working_set')
     limits = possible(last['metric'], portable.get(last['name']), record)
     why = recording.unusable(rows)
     if why is None and not foreign:

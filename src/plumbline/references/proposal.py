@@ -2,6 +2,7 @@
 
 import datetime
 import itertools
+import json
 import math
 import re
 from collections import defaultdict
@@ -156,7 +157,7 @@ class _Reference:
 
     def numbers(self, sessions):
         measured, size, spread = self.candidate.series.measured, self.candidate.rows[-1]['working_set'], self.candidate.spread
-        known = {'threads': self.candidate.teams, 'working_set': size, 'given': self.candidate.rows[-1]['given']}
+        known = {'threads': self.candidate.teams, 'working_set': size, 'given': json.loads(self.candidate.rows[-1]['given'] or '{}')}
         return {**{key: value for key, value in known.items() if value}, 'n': sum(row['n'] for row in self.candidate.rows),
                 'deviation': _digits(self.expected.deviation, 3), 'freedom': _digits(self.expected.freedom, 3),
                 **({} if spread is None else {'spread': _digits(spread, 3)}), 'sees': _digits(self.sees, 2),

@@ -10,14 +10,10 @@ from reframe.core.exceptions import ReframeError
 
 from plumbline.model import baselines, quantity, registry, states, uncertainty, verdict
 from plumbline.model.metrics import Metric
-from plumbline.model.prediction import Prediction
 from plumbline.model.result import UNSET, Measured, OtherState, Process
 from plumbline.references import Known, Reference, bounds
 from plumbline.references.peaks import possible
-from plumbline.system import codegen
-
-#: Where the code has become narrower there is one suspect, and not one among hundreds: how often an unchanged machine may seem slower then.
-RATE_OF_NARROWER = 0.01
+from plumbline.rfm import narrower
 
 #: Of these it is said which loss would have been a FAIL.
 _SEES = verdict.PASS, verdict.UNSTABLE
@@ -61,6 +57,11 @@ class Case:
     def summary(self):
         return self._summary(self.metric.samples, self.processes)
 
+    @property
+    def sees_by(self):
+        '''The same with the whole interval, which a share that has fallen has: that of one at its upper end is cut off there.'''
+        return self._summary(self.metric.samples, self.processes, cut=False)
+
     def of_runs(self, again):
         '''The same of each run alone that has a process in this state; empty where that is one.
 
@@ -75,11 +76,11 @@ class Case:
         return [self._summary(np.concatenate([part for part, _ in run]), [process for _, process in run])
                 for _, run in sorted(runs.items()) if len(runs) > 1]
 
-    def _summary(self, samples, processes):
+    def _summary(self, samples, processes, cut=True):
         entry = registry.find(self.metric.metric)
         expected = (self.reference and self.reference.expected) or {}
         found = uncertainty.summary(samples, [process.n for process in processes], entry.noise, expected.get('spread'))
-        if entry.upper is None or not found.value <= entry.upper:
+        if not cut or entry.upper is None or not found.value <= entry.upper:
             return found
         return replace(found, interval=(found.interval[0], min(found.interval[1], entry.upper)))       # beyond, there is nothing
 
@@ -254,24 +255,6 @@ def _without_doubt(case):
     return case if proved else replace(case, metric=replace(case.metric, unjudged=case.metric.doubt))
 
 
-def widths_of_references(cases):
-    '''Variant -> width of its code when its references were measured, of those of which that is known.'''
-    return {case.metric.record['variant']: case.reference.simd_width for case in cases
-            if case.metric.record and case.reference and case.reference.simd_width}
-
-
-def _narrower(case, widths):
-    '''What a metric has lost with the width of its code since its references were measured; '' where nothing shows.'''
-    expected, record = case.reference.expected, case.metric.record
-    now, before = widths.get(record['variant']) if record else None, case.reference.simd_width
-    if not (now and before and codegen.bits(now) < codegen.bits(before)) or case.is_of_system:
-        return ''
-    value, unchanged = case.summary.value, Prediction(case.leaf[0], expected['deviation'], expected['freedom'])
-    if not (value > 0 and unchanged.chance(value, registry.better(case.metric.metric)) < RATE_OF_NARROWER):
-        return ''
-    return f'{quantity.number(value)}, where {quantity.number(case.leaf[0])} was the reference: the code is {now} now, and was {before} then'
-
-
 def _confirmed(case, runs, again):
     '''What is out of the bounds of a prediction is a FAIL where most of the runs alone are, of two both, and before the second where one so far
     out proves it.  What one so far out proves, or two of several say, no further run makes a PASS.
@@ -321,11 +304,11 @@ def judged(case, widths=MappingProxyType({}), again=None):
     rises, runs = registry.better(metric.metric) == registry.LESS, case.of_runs(again)
     if expected:
         ruling, reason = _confirmed(case, runs, again)
-        if ruling == verdict.PASS and (lost := _narrower(case, widths)):
+        if ruling == verdict.PASS and (lost := narrower.lost(case, widths, runs)):
             ruling, reason = verdict.FAIL, lost
         if case.floor and ruling != verdict.FAIL:
             ruling, reason = bounds.missed(case.floor, found, metric.unit) or (ruling, reason)
-        sees = verdict.seen_of_expected(found, case.reference.leaf, expected, rises) if ruling in _SEES else None
+        sees = verdict.seen_of_expected(case.sees_by, case.reference.leaf, expected, rises) if ruling in _SEES else None
         if sees is not None:        # nor does it see what one of its runs has lost
             sees = max([sees, *((run.value / reference[0] - 1) * (1 if rises else -1) for run in runs)])
     else:
@@ -334,7 +317,7 @@ def judged(case, widths=MappingProxyType({}), again=None):
         alone = [verdict.judge(run, reference, np.inf, metric.unit) for run in runs]
         if ruling == verdict.PASS and (out := [told for one, told in alone if one == verdict.FAIL]):
             ruling, reason = verdict.UNSTABLE, f'{reason}; but {out[0]} {_in_runs(len(out), runs)}'
-        sees = verdict.seen_loss(found, reference, rises) if ruling in _SEES else None
+        sees = verdict.seen_loss(case.sees_by, reference, rises) if ruling in _SEES else None
     if ruling == verdict.NO_REFERENCE and metric.unjudged:
         reason = f'not judged: {metric.unjudged}'
         if beyond := _beyond(case):     # the site has judged it: that it cannot be judged today is no silence

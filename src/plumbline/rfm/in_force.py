@@ -8,6 +8,7 @@ from plumbline import references
 from plumbline.errors import PlumblineError
 from plumbline.model import baselines, contention, parameters, records, registry, result
 from plumbline.model.quantity import several, size
+from plumbline.model.result import as_given
 
 
 def in_force(check, known, found):
@@ -58,13 +59,9 @@ def _as_given(check, known):
     now = check.plumbline.given or {}
 
     def why(others):
-        were = sorted({_told(one.given) for name in others for one in known[name].references})
-        return f"they are of {', of '.join(were)}, and this is of {_told(now)}"
+        were = sorted({as_given(one.given or {}) for name in others for one in known[name].references})
+        return f"they are of {', of '.join(were)}, and this is of {as_given(now)}"
     return _fitting(check, known, {name: one if one.file in baselines.SHIPPED else one.of_given(now) for name, one in known.items()}, why)
-
-
-def _told(given):
-    return ', '.join(f'{name}={text}' for name, text in (given or {}).items()) or 'what is measured usually'
 
 
 def _of_the_same_team(check, known):

@@ -18,7 +18,7 @@ from plumbline import references
 from plumbline.errors import PlumblineError, WrongResult, in_one_line
 from plumbline.model import baselines, parameters, processor, registry, result, verdict
 from plumbline.model.safe_text import masked
-from plumbline.rfm import evaluation, in_force, retries
+from plumbline.rfm import evaluation, in_force, narrower, retries
 from plumbline.rfm.node import OnNode
 from plumbline.rfm.variables import TheResult, given
 from plumbline.settings import NODE, ON_NODE, ROOT, on_command_line
@@ -300,7 +300,7 @@ class Judging(OnNode):
             known = in_force.in_force(self, known, found)
         self.lost = self._recorded_but_not(known, set(found))
         chosen = {name: evaluation.choose(cases, known.get(name)) for name, cases in found.items()}
-        if widths := evaluation.widths_of_references(chosen.values()):
+        if widths := narrower.widths_of_references(chosen.values()):
             self.plumbline.simd_width_of_references = widths
         judged = self.plumbline.metrics = [evaluation.judged(case, self.plumbline.simd_width or {}, self.further_runs) for case in chosen.values()]
         for metric in judged:

@@ -7,11 +7,14 @@ from pathlib import Path
 import polars as pl
 
 from plumbline.errors import PlumblineError
-from plumbline.model import quantity
-from plumbline.schemas.parsing import shipped
+from plumbline.model import quantity, sources
 from plumbline.simulation import program
 
 _MOST_OVERHEAD = 1e4        # us
+
+
+#: Applications of which the per cent of time in communication was published, on a Cray T3E, and the table.
+_TABLES = {'cg': 'anderson1997-table12-cg-latency', 'sp': 'anderson1997-table13-sp-latency'}
 
 
 def published(application):
@@ -20,18 +23,17 @@ def published(application):
     :returns: data frame ``processes``, ``latency`` (us), ``published`` (per cent), a row for each cell.
     :raises PlumblineError: where there is no table of it.
     '''
-    tables = shipped('latency_sensitivity')
-    if application not in tables:
-        raise PlumblineError(f"{application}: no table of it was published; there are {', '.join(sorted(tables))}")
-    table = tables[application]
-    return pl.DataFrame([{'processes': int(processes), 'latency': float(latency), 'published': float(percent)}
-                         for processes, row in table['percent'].items()
-                         for latency, percent in zip(table['latencies'], row, strict=True)])
+    if application not in _TABLES:
+        raise PlumblineError(f"{application}: no table of it was published; there are {', '.join(_TABLES)}")
+    return pl.DataFrame([{'processes': int(processes), 'latency': float(column.removeprefix('lat')), 'published': float(percent)}
+                         for processes, row in sources.table(_TABLES[application]).items()
+                         for column, percent in row.items() if column.startswith('lat')])
 
 
 def source_of(application):
     '''Where the table of an application is from.'''
-    return shipped('latency_sensitivity')[application]['source']
+    source, table, *_ = _TABLES[application].split('-')
+    return f"{source}, {table.replace('table', 'table ')}"
 
 
 def with_latency(network, latency):

@@ -84,6 +84,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'environment_error': pl.String,  # what of its environment does not work, where that is why the test was not run
     'level': pl.String,
     'threads': pl.String,
+    'given': pl.String,             # JSON: what the command line, or a mode, gave of what is measured (variable -> text); null: nothing
     'working_set': pl.Int64,        # bytes: of a metric of caches (records.sets_in_caches): with another one it is another metric; null: of none
     'detail': pl.String,            # JSON, first row of each test case
     'session_info': pl.String,      # JSON, first row of the file: ReFrame's account of the session
@@ -93,6 +94,9 @@ SCHEMA = pl.Schema(_COLUMNS)
 
 #: The form of a file, which it names: a newer one has columns that mean something else, not just more of them.
 FORM, _WRITTEN_AS = 1, 'plumbline.form'
+
+#: The display name of a test case, with what was given of what it measures: with that it is another one.
+CASE = pl.coalesce(pl.format('{} with {}', 'display_name', pl.col('given').str.replace_all('["{}]', '').str.replace_all(': ', '=')), 'display_name')
 
 _CASE = ['session', 'system', 'partition', 'environ', 'test']
 

@@ -7,7 +7,7 @@ import polars as pl
 from plumbline.model import states
 from plumbline.model.uncertainty import MAD_TO_SIGMA, mad_freedom
 from plumbline.sweep.peers import METRIC, Before
-from plumbline.sweep.ranking import AS_FAR, CERTAIN, CONFIRMED
+from plumbline.sweep.ranking import AS_FAR, CERTAIN, CONFIRMED, NOTHING
 
 
 def confirm(found, ranking, again, before=None):
@@ -20,10 +20,10 @@ def confirm(found, ranking, again, before=None):
         scatter^2 = (freedom scale^2 + f MAD(r)^2) / (freedom + f),   f of n values
 
     with median, scale and freedom of the first measurement: the MAD of a handful is now and then several times what they scatter by.
-    It confirms from :data:`AS_FAR` of the first one's deviation on, :data:`CONFIRMED` at least and :data:`CERTAIN` at most.  The second
-    score of a subsystem is the first and the weighted mean of what its metrics have changed by.
+    It confirms from :data:`AS_FAR` of the first one's deviation on, :data:`CONFIRMED` at least and :data:`CERTAIN` at most, a suspect where the mean
+    of both is ``of_both`` as well.  The second score of a subsystem is the first and the weighted mean of what its metrics have changed by.
 
-    :arg found: rows of :meth:`Ranking.outliers`.
+    :arg found: rows of :meth:`Ranking.outliers` and :meth:`Ranking.suspects`.
     :arg ranking: the first measurement.
     :arg again: the second one, a frame of these nodes and of nodes that were in order.
     :arg before: what was measured in states of the hosts in earlier sweeps (:class:`peers.Before`); None: not known.
@@ -36,20 +36,26 @@ def confirm(found, ranking, again, before=None):
     first = ranking.rows.select(*metric, 'node', 'working_set', 'kind', first='state')
     alike = again.drop('kind').join(first, on=[*metric, 'node', 'working_set'], nulls_equal=True)      # with another set it is another metric
     alike = _in_its_state(alike, before or Before())
-    second = alike.filter(pl.col('value').is_finite() & (pl.col('value') > 0)).select(*metric, 'node', again='value')
+    second = alike.filter(pl.col('value').is_finite()).select(*metric, 'node', again='value')
     second = pl.concat([second, _second_scores(ranking, second, metric)], how='vertical_relaxed')
     ratio = pl.col('ratio')
     peers = (ranking.of_all(lambda table: table.join(second.lazy(), on=[*metric, 'node'])).join(found, on=[*metric, 'node'], how='anti')
-             .with_columns(ratio=(pl.col('again') / pl.col('value')).log()))
+             .with_columns(ratio=_log('again') - _log('value')))
     drift = peers.group_by(metric).agg(drift=ratio.median(), known=mad_freedom(1) * pl.len(),
                                        uneven=MAD_TO_SIGMA * (ratio - ratio.median()).abs().median())
-    far = -pl.col('better') * ((pl.col('again') / pl.col('median')).log() - pl.col('drift'))
+    far = -pl.col('better') * (_log('again') - pl.col('drift'))
     first, own = pl.col('freedom'), pl.col('known')
     scatter = ((first * pl.col('scale')**2 + own * pl.col('uneven')**2) / (first + own)).sqrt()
     return (found.join(second, on=[*metric, 'node'], how='left').join(drift, on=metric, how='left')
             .with_columns(again_bad=far / pl.max_horizontal('scale', scatter))
-            .with_columns(confirmed=pl.col('again_bad') >= (AS_FAR * pl.col('bad')).clip(CONFIRMED, CERTAIN))
+            .with_columns(confirmed=pl.col('again_bad') >= pl.max_horizontal(
+                (AS_FAR * pl.col('bad')).clip(CONFIRMED, CERTAIN), 2 * pl.col('of_both') - pl.col('bad')))
             .drop('drift', 'uneven', 'known').sort('bad', descending=True))
+
+
+def _log(column):
+    '''Logarithm of a value over the median of the peers; one that is nothing beside them has one, too.'''
+    return (pl.col(column) / pl.col('median')).clip(NOTHING).log()
 
 
 def _in_its_state(rows, before):
@@ -63,7 +69,7 @@ def _in_its_state(rows, before):
     for row in rows.to_dicts():
         first, met = json.loads(row['first'] or '{}'), states.of_row(row)
         one = next((one for one in met if states.same(first, one['state'])), met[0])
-        there = before.ratio(row, first, one['state'])
+        there, _ = before.ratio(row, first, one['state'])
         if there:
             found.append({**one, 'value': one['value'] * there, 'state': None})
     return pl.DataFrame(found, schema=rows.schema, strict=False)
@@ -71,7 +77,7 @@ def _in_its_state(rows, before):
 
 def _second_scores(ranking, second, metric):
     weight = pl.col('usual')**-2
-    change = (pl.col('better') * (pl.col('again') / pl.col('value')).log())
+    change = pl.col('better') * (_log('again') - _log('value'))
     part = [column for column in metric if column not in ('check', 'name')] + ['check', 'node']
     moved = (ranking.rows.join(second, on=[*metric, 'node']).drop('check').rename({'score': 'check'})
              .with_columns(weight=pl.min_horizontal(weight, weight.median().over(part)))

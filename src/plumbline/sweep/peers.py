@@ -5,6 +5,7 @@ then compared with nodes in another one.
 '''
 
 import json
+import math
 import statistics
 
 import polars as pl
@@ -66,8 +67,8 @@ def _by_state(rows, before, alone):
     joining: list[dict] = []
     for row in left.values():
         state = json.loads(row['state'] or '{}')
-        there = before.ratio(row, usual, state) if states.is_the_hosts(state) else 1.0
-        (joining if there else rest).append({**row, 'state': state, 'there': there})
+        there, error = before.ratio(row, usual, state) if states.is_the_hosts(state) else (1.0, 0.0)
+        (joining if there else rest).append({**row, 'state': state, 'there': there, 'error': math.hypot(row['error'] or 0.0, error)})
     if len(first) + len(joining) < FEWEST:
         rest, joining = rest + [row for row in joining if states.is_the_hosts(row['state'])], []
     alone += rest
@@ -98,10 +99,17 @@ class Before:
         self._met = by_key((tuple(row[name] for name in _SETS), (row['sweep'], row['value'], json.loads(row['state']))) for row in rows)
 
     def ratio(self, row, state, other):
-        '''What a row's metric is in a state over what it is in another one: the median of the sweeps that met both; None where too few did.'''
+        '''What a row's metric is in a state over what it is in another one, and how far the next sweep's may be from that, relative.
+
+        The median of the sweeps that met both, and the standard deviation that they have at most (with 95 %); None and 0 where too few did.
+        '''
         if states.same(state, other):
-            return 1.0
+            return 1.0, 0.0
         met = self._met.get(tuple(row[name] for name in _SETS), ())
         here, there = (by_key((sweep, value) for sweep, value, found in met if states.same(found, each)) for each in (state, other))
         ratios = [statistics.median(here[sweep]) / statistics.median(there[sweep]) for sweep in here.keys() & there.keys()]
-        return statistics.median(ratios) if len(ratios) >= _FEWEST_SWEEPS else None
+        if (n := len(ratios)) < _FEWEST_SWEEPS:
+            return None, 0.0
+        from scipy import special
+        most = statistics.variance(map(math.log, ratios)) * (n - 1) / (2 * special.gammaincinv((n - 1) / 2, 0.05))
+        return statistics.median(ratios), math.sqrt(most * (1 + math.pi / 2 / n))

@@ -19,7 +19,8 @@ outlier by an improbability that is divided among all nodes and metrics, or all 
 
 Nodes differ for good, and that hides a loss from their fellows.  Where earlier sweeps have kept the scores of the nodes, each is also
 held against its own (:func:`newly`): what is left of a score without the node's median score before is compared with what is left of its
-peers'.  That is a suspicion, at a looser rate, and counts where a second measurement confirms it.
+peers'.  That is a suspicion, at a looser rate, and counts where the mean of two measurements is so improbable as an outlier must be, though the
+second repeats much of the first.
 
 Pure functions of a table; nothing is read or run here.
 '''
@@ -66,8 +67,9 @@ MOST_EARLIER = 3.0
 #: What sweeps keep of how nodes scatter, for those after them: variance of the logarithms, with its degrees of freedom.
 SCATTER = pl.Schema({**dict.fromkeys(METRIC, pl.String), 'variance': pl.Float64, 'freedom': pl.Float64})
 
-#: Of sweeps of equal nodes so many at most measure some of them again, since a node seems to be worse than it was.
-SUSPECTS_RATE = 0.3
+#: Of sweeps of equal nodes so many at most measure some of them again, since a node seems to be worse than it was; and so many name one for it,
+#: by the mean of both measurements.
+SUSPECTS_RATE, WORSE_RATE = 0.3, 0.01
 
 #: What sweeps keep of the scores of nodes, for those after them: ``check`` as of :attr:`Ranking.scores`.
 SCORES = pl.Schema({**dict.fromkeys([*PEERS, 'check', 'node'], pl.String), 'members': pl.Int64, 'value': pl.Float64})
@@ -90,8 +92,8 @@ class Ranking:
         outlier), ``outlier_better`` (on the good side), ``rank`` (1 is the best).
     :attr scores: the same of the subsystems: ``check`` is which (``L2, rates and times``), ``name`` is ``score``, ``members`` how many metrics;
         ``value`` is 1 for a node like the median one, less for a worse one.
-    :attr newly: scores against those that the same nodes had in earlier sweeps: columns as of the scores, and ``sweeps`` (how many);
-        ``median`` is what the node would have.
+    :attr newly: scores against those that the same nodes had in earlier sweeps: columns as of the scores, ``sweeps`` (how many), and ``of_both``
+        (what the mean of ``bad`` and of that of a second measurement must be); ``median`` is what the node would have.
     :attr few: kinds with too few nodes to rank: ``nodes``.
     :attr divided: metrics by which no node stands out, but two sorts of nodes: ``check``, ``name``, ``gap`` between
         them (relative to the median), ``low`` and ``high`` (how many nodes).
@@ -121,7 +123,8 @@ class Ranking:
 
     def outliers(self):
         '''Scores and rows of the outliers, the worst first.'''
-        return self.of_all(lambda table: table.filter('odd')).sort('bad', descending=True).with_columns(since=pl.lit(False))
+        return (self.of_all(lambda table: table.filter('odd')).sort('bad', descending=True)
+                .with_columns(since=pl.lit(False), of_both=pl.lit(None, dtype=pl.Float64)))
 
     def suspects(self):
         '''Scores that are worse than the same node's were, of those that are no outliers anyway; the worst first.'''
@@ -180,8 +183,9 @@ def newly(scores, before):
     logarithms of h scores of a node, ``log(score) - b`` is ranked among its peers'; it scatters by ``(1 + pi / 2h) h / (h - 1)`` times
     the variance that the h had around ``b``.
     '''
+    from scipy import special
     test = [*PEERS, 'check', 'members']
-    nothing = scores.clear().with_columns(sweeps=pl.lit(0))
+    nothing = scores.clear().with_columns(sweeps=pl.lit(0), of_both=pl.lit(0.0))
     if scores.is_empty() or before is None:
         return nothing
     logs = before.cast({name: scores.schema[name] for name in (*test, 'node')}).filter(pl.col('value') > 0).with_columns(log=pl.col('value').log())
@@ -196,7 +200,11 @@ def newly(scores, before):
         variance=(MAD_TO_SIGMA * (left - left.median()).abs().median())**2 * _small(n) * (1 + np.pi / 2 / h) * h / (h - 1),
         freedom=mad_freedom(1) * n, nodes=n).filter(pl.col('nodes') >= FEWEST).with_columns(name=pl.lit('score'))
     ranked = _judged(groups, SUSPECTS_RATE, _of_members, _pooled(scatter))
-    return ranked.with_columns(value=pl.col('value') * pl.col('before').exp(), median=pl.col('median') * pl.col('before').exp())
+    freedom, scale, mean = ranked['freedom'].to_numpy(), ranked['scale'].to_numpy(), np.sqrt((1 + prediction.REPEATED) / 2)
+    of_both = -mean * special.stdtrit(freedom, WORSE_RATE / ranked.height)
+    sees = -np.expm1(-(np.maximum(of_both * scale, np.log1p(LEAST_LOSS)) - mean * special.stdtrit(freedom, prediction.OF_BOTH_MISSED) * scale))
+    return ranked.with_columns(value=pl.col('value') * pl.col('before').exp(), median=pl.col('median') * pl.col('before').exp(),
+                               of_both=of_both, sees=pl.max_horizontal('sees', pl.lit(pl.Series(sees))))
 
 
 def _pooled(earlier):
@@ -231,7 +239,8 @@ def _judged(groups, rate, default, earlier):
     bad, freedom, scale = (rows[name].to_numpy() for name in ('bad', 'freedom', 'scale'))
     from scipy import special
     odd, good = ((side * bad * scale >= np.log1p(LEAST_LOSS)) & subsystems.holm(special.stdtr(freedom, -side * bad), rate) for side in (1, -1))
-    far = -(special.stdtrit(freedom, prediction.OF_BOTH_MISSED) + special.stdtrit(freedom, rate / count)) * scale
+    least = np.maximum(-special.stdtrit(freedom, rate / count) * scale, np.log1p(LEAST_LOSS))
+    far = least - special.stdtrit(freedom, prediction.OF_BOTH_MISSED) * scale
     sees = np.where(rows['better'].to_numpy() == registry.LESS, np.expm1(far), -np.expm1(-far))
     return rows.with_columns(sees=sees, odd=odd, outlier_better=good)
 

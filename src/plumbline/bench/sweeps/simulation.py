@@ -4,7 +4,8 @@ The logarithm of a value is what all nodes have, what this node has in each swee
 adds (``within``).  Of either a share (``together``) is the same for all metrics of a subsystem of a node; metrics scatter unlike, by a
 factor with a logarithm of 0.3.  One node has lost a share of one subsystem, another one each time: of its rates, for beside these are as
 many ratios and more, as of triads, which a slow node keeps.  Outliers are measured again as sweeps do (:mod:`plumbline.sweep.remeasure`), which
-repeats a share (:data:`LASTING`) of what the sweep adds.  Where now and then a value is off by much more, noise is Student's t.
+repeats a share of what the sweep adds (:data:`plumbline.model.prediction.REPEATED`).  Where now and then a value is off by much more, noise is
+Student's t.
 '''
 
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import polars as pl
 
 from plumbline.bench.verdicts.table import grid, share
 from plumbline.model import registry, subsystems
+from plumbline.model.prediction import REPEATED
 from plumbline.sweep import confirm, outliers, ranking, remeasure, results
 
 #: Subsystem, metric, class of noise of the metrics on paper.
@@ -30,9 +32,6 @@ METRICS = 8
 
 #: By how much metrics scatter unlike: standard deviation of the logarithm of the factor.
 UNLIKE = 0.3
-
-#: Share of the variance of what a measurement adds that a second one repeats.  (Measured on virtual machines: -0.24 to 0.45.)
-LASTING = 0.45
 
 
 @dataclass(frozen=True)
@@ -96,12 +95,12 @@ class Fleet:
 
         :arg loss: share that a node has lost of a subsystem; :arg node, part: their numbers.
         '''
-        self._of_sweep = self._for_good + self._drawn(np.sqrt(LASTING) * self._noise.within, self._tails)
+        self._of_sweep = self._for_good + self._drawn(np.sqrt(REPEATED) * self._noise.within, self._tails)
         return self.again(loss, node, part)
 
     def again(self, loss=0.0, node=0, part=0):
         '''What the second measurement of the last sweep does.'''
-        logs = self._of_sweep + self._drawn(np.sqrt(1 - LASTING) * self._noise.within, self._tails)
+        logs = self._of_sweep + self._drawn(np.sqrt(1 - REPEATED) * self._noise.within, self._tails)
         logs[part, :, node] += ranking.BETTER[PARTS[part][1]] * np.log1p(-loss)
         return self._rows.with_columns(value=pl.Series(100 * np.exp(logs).ravel()))
 

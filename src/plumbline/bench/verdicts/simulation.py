@@ -24,11 +24,12 @@ import numpy as np
 import polars as pl
 
 from plumbline.analysis.session import Session
-from plumbline.bench.sweeps.simulation import LASTING, METRICS, PARTS, RATIOS, UNLIKE, drawn
+from plumbline.bench.sweeps.simulation import METRICS, PARTS, RATIOS, UNLIKE, drawn
 from plumbline.bench.verdicts import exchanged
 from plumbline.bench.verdicts.session import SYSTEM, Place
 from plumbline.bench.verdicts.table import exits, grid, share
 from plumbline.model import registry, subsystems, uncertainty, verdict
+from plumbline.model.prediction import REPEATED
 from plumbline.store import archive
 
 #: Processes of a run, and the share of the variance of its value that they make.  (Measured on virtual machines: 0.3 to 0.5.)
@@ -77,7 +78,7 @@ class Machine:
 
         :arg lost: (numbers of metrics, the share that they have lost).
         '''
-        logs = self.unlike * (self._drawn(LASTING, 1, 1, tails=self._tails) + self._drawn(1 - LASTING - OF_PROCESSES, 2, 1, tails=self._tails)
+        logs = self.unlike * (self._drawn(REPEATED, 1, 1, tails=self._tails) + self._drawn(1 - REPEATED - OF_PROCESSES, 2, 1, tails=self._tails)
                                + self._drawn(PROCESSES * OF_PROCESSES, 2, PROCESSES))
         logs = logs.reshape(len(self.metrics), 2, PROCESSES)
         for number in lost[0] if lost else ():
