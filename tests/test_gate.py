@@ -625,8 +625,10 @@ def test_a_mount_that_is_read_only_on_the_good_node_may_be_so(tmp_path):
 @pytest.fixture
 def checked(built_already, tmp_path):
     '''Function (expectations or None) -> (the workplace, the test case) of the check ``expectations`` with such a file.'''
-    def run_check(expectations, of=None):
-        place = rfm.Workplace(tmp_path / 'place', built_already, PLUMBLINE_HOME=tmp_path / 'home')
+    def run_check(expectations, of=None, extras=None):
+        config = tmp_path / 'site.py'
+        config.write_text((rfm.GUARDS / 'config.py').read_text().replace("'name': 'cpu',", f"'name': 'cpu', 'extras': {extras or {}},"))
+        place = rfm.Workplace(tmp_path / 'place', built_already, config, PLUMBLINE_HOME=tmp_path / 'home')
         if expectations:
             record.write(tmp_path / 'home/config/expectations/made-cpu.yaml', {**content_of(expectations, of, 'made-cpu'), 'recorded': {}, 'not_read': {}})
         done = place.reframe('-r', '-n', 'expectations', checks=rfm.REPOSITORY / 'checks/site')
@@ -661,7 +663,10 @@ def test_what_is_worth_a_drain_and_could_not_be_read_is_no_pass(checked):
     assert 'run as root, or record what this user can read: plumbline expectations record made-cpu' in text
 
 
-def test_without_expectations_the_check_is_skipped_and_says_how_to_record_them(checked):
+def test_without_expectations_the_check_is_skipped_unless_the_site_names_them(checked):
+    place, case = checked(None, extras={'expectations': 'cpu.yaml'})
+    assert case['result'] == 'fail' and place.judge().code == 1
+    assert "/expectations/cpu.yaml.yaml is not there: the extra 'expectations' of partition cpu names a kind of node" in case['fail_reason']
     _, case = checked(None)
     assert case['result'] == 'skip'
     skipped, = case['plumbline']['skipped']

@@ -18,7 +18,7 @@ import pytest
 
 import rfm
 from plumbline.system import trust
-from virtual import cluster_in
+from virtual import batch, cluster_in
 
 pytestmark = pytest.mark.skipif(os.geteuid() == 0 and trust.changed_by(rfm.REPOSITORY) is not None,
                                 reason="root schedules nothing of a clone that is somebody else's")
@@ -125,6 +125,17 @@ def test_two_never_overlap(place):
     assert not list(place.folder.rglob('daily-*.log'))
 
 
+def test_a_file_system_without_locks_is_no_run_before(place, tmp_path):
+    (tmp_path / 'bin').mkdir()
+    (tmp_path / 'bin/flock').write_text('#!/bin/sh\nexit 71\n')
+    (tmp_path / 'bin/flock').chmod(0o755)
+    place.environment['PATH'] = f"{tmp_path / 'bin'}:{place.environment['PATH']}"
+    line = schedule(place).out.splitlines()[-1]
+    canned(place, 'good')
+    ran = cron(line)
+    assert ran.returncode == 0 and "/lock' cannot be locked" in ran.stderr and len(list((tmp_path / 'reports/archive').rglob('*.parquet'))) == 1
+
+
 def test_days_of_the_week(place):
     assert schedule(place, '--days', 'sun,Mon,saturday', at='6:05').out.splitlines()[-1].startswith('5 6 * * 1,6,0 ')
 
@@ -163,8 +174,7 @@ def test_slurm_runs_the_script_as_a_job(tmp_path, commands):
         job = tmp_path / 'job.sh'
         job.write_text('\n'.join(['#!/bin/sh', *(option.replace('#SCRON', '#SBATCH') for option in options),
                                   line.split(maxsplit=5)[5], '']))
-        ran = slurm.run(['sbatch', '--wait', '--output', tmp_path / 'out', job], timeout=300)
-        assert ran.returncode == 1, ran.stderr                      # the exit code of the script is that of the job
+        assert batch(slurm, '--output', tmp_path / 'out', job) == '1:0'     # the exit code of the script is that of the job
         assert 'of_limit.plain' in (tmp_path / 'out').read_text()
 
 

@@ -272,7 +272,7 @@ def test_a_sites_own_settings_go_through(tmp_path):
     code = '''
 import json, sys
 from plumbline import settings
-part = {'name': 'p', 'scheduler': 'local', 'launcher': 'local', 'environs': ['gnu']}
+part = {'name': 'p', 'scheduler': 'local', 'launcher': 'local', 'environs': ['gnu'], 'extras': {'machine': 'config/machines/m.yaml'}}
 print(json.dumps(settings.site(
     [{'name': 'a', 'hostnames': ['.*'], 'partitions': [part]}], [{'name': 'gnu'}], storage=[{'enable': True}],
     logging=[{'handlers_perflog': [{'type': 'graylog'}]}, {'level': 'debug', 'target_systems': ['b']}],
@@ -287,6 +287,8 @@ print(json.dumps(settings.site(
     assert (modes['daily'], modes['ours']) == (['-t x'], ['-t y']) and 'acceptance' in modes
     assert found['general'][0]['timestamp_dirs'] == '%F' and found['general'][0]['check_search_recursive'] is False
     assert found['storage'] == [{'enable': True}] and found['general'][0]['trap_job_errors']
+    # Of a relative path each job of a sweep would find another file, or none.
+    assert found['systems'][0]['partitions'][0]['extras'] == {'machine': str(rfm.REPOSITORY / 'config/machines/m.yaml')}
 
 
 def test_a_failure_names_whom_to_ask(site):

@@ -208,8 +208,10 @@ def test_a_sweep_is_named_by_its_id_and_not_somebody_elses(tmp_path):
 def test_a_sweep_of_a_configuration_that_is_somebody_elses(site):
     place = rfm.Workplace(site.parent.parent / 'place')
     os.chown(site, NOBODY, 0)
-    done = place.plumbline('sweep', '-C', site, '--partition', 'made:cpu')
-    assert done.code == 2 and 'site.py belongs to nobody' in done.out and len(done.out.splitlines()) == 1
+    state.create(place.folder / 'reports/sweeps/s', {**PLAN, 'command': ['reframe', '-C', str(site), '-n', 'x']}, 'job')
+    for words in ('-C', site, '--partition', 'made:cpu'), ('--resume', 's'):
+        done = place.plumbline('sweep', *words)
+        assert done.code == 2 and 'site.py belongs to nobody' in done.out and len(done.out.splitlines()) == 1, done.out
     done = place.plumbline('sweep', '-C', place.config, '--partition', 'made:cpu', PATH=f'bin:{os.environ["PATH"]}')
     assert done.code == 2 and "PATH has the relative entry 'bin'" in done.out and len(done.out.splitlines()) == 1
 

@@ -166,6 +166,12 @@ def _by_itself(partition):
     return {**partition, 'sched_options': {'slurm_job_cancel_reasons': _WAITS_IN_VAIN, **partition.get('sched_options', {})}}
 
 
+def _with_datasheet(partition):
+    '''A partition whose machine file is found wherever a job runs.'''
+    extras = partition.get('extras', {})
+    return {**partition, 'extras': {**extras, 'machine': str(HOME / extras['machine'])}} if isinstance(extras.get('machine'), str) else partition
+
+
 def _with_topology(system, partition):
     '''A partition with what a job has found on a node of it, unless the site file says.'''
     if 'processor' in partition or partition.get('scheduler') == 'local':
@@ -276,7 +282,7 @@ def site(systems, environments, logging=(), modes=(), general=(), **further):
     if ON_NODE:
         systems = _on_this_node(ON_NODE, systems)
     systems = [{'prefix': str(REPORTS / 'reframe'), 'max_local_jobs': 1, **system,
-                'partitions': [_with_topology(system, _by_itself(part)) for part in system['partitions']]}
+                'partitions': [_with_topology(system, _by_itself(_with_datasheet(part))) for part in system['partitions']]}
                for system in systems]
     batch = [system['name'] for system in systems if any(part.get('scheduler') != 'local' for part in system['partitions'])]
     of_all = {key: value for entry in general if 'target_systems' not in entry for key, value in entry.items()}

@@ -211,7 +211,7 @@ def _of_one_processor(files, node, names):
 
 
 def _judged(files, node, environment, names, others):
-    '''The metrics of the last runs, and tests that ended without one, with ``case``, the name of the test, and what it was given; in order of time.'''
+    '''The metrics of the last runs, and tests that ended without one, in order of time; ``case`` is the test with what it was given.'''
     rows = names.renamed(archive.scan_files(files).select(_COLUMNS)).filter(pl.any_horizontal(pl.col('metric', 'verdict').is_not_null()))
     rows = rows.join(others, on=['session', 'partition'], how='anti', maintain_order='left')
     for column, wanted in (('hostname', node), ('environ', environment)):

@@ -193,8 +193,8 @@ def bench(kernels: Annotated[list[str] | None, typer.Argument(help='only these k
     '''The figures Plumbline holds itself to: kernels against other programs' and their own limits, timing, overhead.
 
     `bench verdicts`: sessions with real faults, and without; how many are found, and how many alarms are false.  `bench sweeps`: the same
-    of sweeps of the virtual cluster, with a fault on one node.  Exit 1 where a target is missed or a figure cannot be measured, 3 where too few
-    sessions were run to tell of a target of `verdicts`.'''
+    of sweeps of the virtual cluster, with a fault on one node; it has no target.  Exit 1 where a target is missed or a figure cannot be measured, 3
+    where too few sessions were run to tell of a target of `verdicts`.'''
     from plumbline import bench as figures
     from plumbline.bench import verdicts
     from plumbline.store import archive

@@ -15,7 +15,7 @@ from plumbline.model.safe_text import shown
 from plumbline.settings import CODE
 from plumbline.system import site_command, trust
 
-RACKS = ("pattern of the nodes' names with a group for the rack, e.g. 'r(?P<rack>[0-9]+)n[0-9]+' (default: extras of the partition)")
+RACKS = "pattern of the nodes' names with a group for the rack, e.g. 'r(?P<rack>[0-9]+)n[0-9]+' (default: the partition's extra `racks`)"
 SWITCHES = "Slurm's topology.conf: say which switch the outliers share"
 
 _PACE = {'at_once': 100, 'pause': '0.1s', 'poll': '10s', 'patience': '1h', 'wait': '1d', 'time_limit': '1h'}
@@ -60,8 +60,9 @@ def sweep(
     '''The same checks on every node of a partition, one job for each: which are missing, which are outliers.
 
     Exit code: 0 all measured and none an outlier; 1 a node is missing, an outlier or has less than its peers, or its own report ends with 1, the
-    second time, too; 2 nothing measured; 3 a node's own report ends with 3, or a node could not be ranked in a whole subsystem, where three and more
-    were measured.  Nodes that the sweep's own limits skip (--node-hours, --scavenge) are named, and are not missing.'''
+    second time, too; 2 nothing measured, or, nothing else being wrong, --hook failed or a file could not be written; 3 a node's own report ends with
+    3, or a node could not be ranked in a whole subsystem, where three and more were measured.  Nodes that the sweep's own limits skip (--node-hours,
+    --scavenge) are named, and are not missing.'''
     from plumbline.sweep import node as job, outliers, plan as plans, proposals, results, state
     from plumbline.sweep.remeasure import prepare
     from plumbline.sweep.selection import Limits, Selection
@@ -84,6 +85,7 @@ def sweep(
             raise PlumblineError(f'--resume {resume}: give the id of a sweep, which is a folder in {results.SWEEPS}')
         trust.refuse(results.SWEEPS / resume)       # its job script is submitted
         work = state.load(results.SWEEPS / resume)
+        trust.refuse_run(*(path for option, path in itertools.pairwise(work.plan['command']) if option == '-C'), code=CODE)
         work.plan['pace'] |= given
         work.plan['limits'] = asdict(replace(work.limits, **limits))
         found = None

@@ -40,10 +40,13 @@ cd {home} || exit 2
 mkdir -p {folder} || exit 2
 lock={lock}
 exec 9>> "$lock" || exit 2
-if ! flock -n 9; then
-    echo "plumbline: a scheduled run goes on still, this one is skipped; who holds it: fuser '$lock'" >&2
-    exit 75
-fi
+flock -n -E 75 9
+case $? in
+    0) ;;
+    75) echo "plumbline: a scheduled run goes on still, this one is skipped; who holds it: fuser '$lock'" >&2
+        exit 75 ;;
+    *) echo "plumbline: '$lock' cannot be locked (Lustre: mount it with -o flock): see that no two runs are at once" >&2 ;;
+esac
 log={folder}/{mode}-$(date -u +%Y%m%dT%H%M%SZ).log
 report={folder}/{mode}.json
 find {folder} -maxdepth 1 -type f -name {logs} -mtime +{keep} -delete
