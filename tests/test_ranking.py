@@ -151,6 +151,26 @@ def test_a_node_alone_in_its_state_is_compared_by_what_earlier_sweeps_know_of_it
     told = ' '.join(text.remarks(outliers.Findings('made', {}, slow.rows, slow, slow.outliers().with_columns(confirmed=True), {}, [])))
     assert ('compared with nodes in another state of their host, since fewer than 3 were in theirs, by what earlier sweeps know of both: '
             'n3 in 1 metric (core-to-core 17 ns), n4 in 1 metric (core-to-core 17 ns)') in told
+    usual = ranked((100, 101, 99, 88), [110, 112, 111, 110], None)
+    frame = of_state(table({'n4': 44, 'n1': 100, 'n2': 101}), [17, 110, 110])
+    for ratio, confirmed in ((0.0, True), (0.05, None)):       # twelve per cent less are nothing by a ratio that is known to eight
+        rows = confirm.confirm(usual.outliers().filter(name='flops'), usual, frame, kept(8, ratio))
+        assert rows.select('again', 'confirmed').row(0) == (pytest.approx(88, rel=0.02), confirmed)
+
+
+def test_what_is_known_of_two_states_is_off_alike_in_all_metrics_of_a_node():
+    def sweep(number, far, near, latencies):
+        drawn = np.random.default_rng(number)
+        return pl.concat([of_state(table(numbered(*np.exp(0.01 * drawn.standard_normal(4)) * [100, far, 100, near]), f'flops.v{one}'), latencies)
+                          for one in range(8)])
+
+    def ranked(ratio, value=46):
+        kept = [sweep(number, 50 * near, 50 * near, [110, 17, 111, 17]) for number, near in enumerate((1 - ratio, 1, 1 + ratio) * 3)]
+        before = peers.Before(pl.concat([peers.in_states(frame).with_columns(sweep=pl.lit(str(number))) for number, frame in enumerate(kept)]))
+        return ranking.rank(sweep(9, 100, value, [110, 112, 111, 17]), in_states=before)
+    assert set(ranked(0.0, 35).outliers()['node']) == {'n4'} and ranked(0.05).outliers().is_empty() and ranked(0.05).apart == {}
+    unknown = ranked(0.2)
+    assert unknown.apart['n4'][1] == 8 and unknown.unranked == {'n4': ['core, rates and times']}
 
 
 def test_of_a_value_that_is_nothing_no_other_is_so_many_times():

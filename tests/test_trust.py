@@ -212,6 +212,11 @@ def test_a_sweep_of_a_configuration_that_is_somebody_elses(site):
     for words in ('-C', site, '--partition', 'made:cpu'), ('--resume', 's'):
         done = place.plumbline('sweep', *words)
         assert done.code == 2 and 'site.py belongs to nobody' in done.out and len(done.out.splitlines()) == 1, done.out
+    os.chown(site, 0, 0)
+    (site.parent / 'theirs.py').touch()
+    os.chown(site.parent / 'theirs.py', NOBODY, 0)
+    done = place.plumbline('sweep', '-C', site, '--partition', 'made:cpu', '-c', site.parent / 'theirs.py')
+    assert done.code == 2 and 'theirs.py belongs to nobody' in done.out and len(done.out.splitlines()) == 1, done.out
     done = place.plumbline('sweep', '-C', place.config, '--partition', 'made:cpu', PATH=f'bin:{os.environ["PATH"]}')
     assert done.code == 2 and "PATH has the relative entry 'bin'" in done.out and len(done.out.splitlines()) == 1
 

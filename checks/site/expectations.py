@@ -50,8 +50,12 @@ class expectations(rfm.RunOnlyRegressionTest, Job):
         with in_one_line():
             self.file, self.expected = files.of_partition(self.current_system.name, self.current_partition)
         if self.expected is None:
-            reason = f'{self.file} is not there; on a good node: plumbline expectations record {self.file.stem}'
-            self.plumbline.skip(result.Skipped('all', reason))
+            reason, wanted = f'{self.file} is not there; ', {}
+            if 'expectations' in self.current_partition.extras:     # by the site: without them nothing is well
+                reason += "the extra 'expectations' names a kind of node, neither a path nor with .yaml; mend it, or "
+                wanted = {'recorded': 1}
+            reason += f'on a good node: plumbline expectations record {self.file.stem}'
+            self.plumbline.skip(result.Skipped('all', reason, **wanted))
             self.skip(reason)
 
     @run_before('run')

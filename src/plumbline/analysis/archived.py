@@ -100,7 +100,7 @@ def _rows(path, names, metrics, nodes):
     last, records = None, None
     left: str | None = None
     rows = nodes.renamed(archive.load_columns(path, _COLUMNS)).with_columns(
-        pl.col('partition', 'environ').fill_null(''), display_name=archive.CASE)
+        pl.col('partition', 'environ').fill_null(''), case=archive.CASE)
     # The last run of a test that was repeated has the processes of all.
     of_all = rows.filter(pl.col('processes').is_not_null()).group_by(_CASE[:-1]).agg(of_all=pl.col('run').max())
     rows = rows.join(of_all, on=_CASE[:-1], how='left', nulls_equal=True, maintain_order='left')
@@ -145,7 +145,7 @@ def read(root, system=None, last=None, names='', metrics=''):
     called = events.names(found.system)
     for number, path in enumerate(files):
         for row, samples, features in _rows(path, names, metrics, called):
-            key = Key(row['partition'], row['environ'], row['display_name'], row['name'])
+            key = Key(row['partition'], row['environ'], row['case'], row['name'])
             node = nodes.setdefault(row['hostname'] or 'unknown', len(nodes))
             if features is None:
                 without.add(key)

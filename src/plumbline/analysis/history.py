@@ -22,7 +22,7 @@ _COLUMNS = ['session', 'system', pl.col('partition', 'environ').fill_null(''), '
             'value', 'n', 'spread', 'interval_low', 'interval_high', 'state', 'states', 'given', 'working_set', 'verdict', 'foreign']
 
 #: Few texts in many rows.
-_REPEATED = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'display_name', 'name', *_ABOUT, 'verdict']
+_REPEATED = ['session', 'system', 'partition', 'environ', 'hostname', 'test', 'display_name', 'case', 'name', *_ABOUT, 'verdict']
 
 #: What a metric says of its references; the second: there are some, of other states of the machine.
 _REFERENCES = ['expected', 'recorded_states']
@@ -167,9 +167,9 @@ def _of_files(files, system, names, metrics, node, environment):
     others, strangers = _of_one_processor(files, node, called := events.names(system))
     judged = _judged(files, node, environment, called, others)
     chosen = [[text for text in judged[column].drop_nulls().unique() if wanted.search(text)]
-              for column, wanted in (('case', names), ('name', metrics))]
+              for column, wanted in (('display_name', names), ('name', metrics))]
     of_test = pl.col('name').is_null() & (not metrics.pattern)
-    judged = judged.filter(pl.col('case').is_in(chosen[0]), of_test | pl.col('name').is_in(chosen[1]))
+    judged = judged.filter(pl.col('display_name').is_in(chosen[0]), of_test | pl.col('name').is_in(chosen[1]))
     frame = judged.filter(pl.col('metric').is_not_null(), pl.col('value') > 0, pl.col('value').is_finite())
     known = set(frame['session'].unique())
     of_unit = frame.filter(pl.col('unit').eq_missing(pl.col('unit').last().over(_KEY)))     # in another one it was another metric
@@ -216,12 +216,12 @@ def _judged(files, node, environment, names, others):
     rows = rows.join(others, on=['session', 'partition'], how='anti', maintain_order='left')
     for column, wanted in (('hostname', node), ('environ', environment)):
         rows = rows.filter(pl.col(column) == wanted) if wanted else rows
-    rows = rows.with_columns(display_name=archive.CASE).drop('given')
+    rows = rows.with_columns(case=archive.CASE).drop('given')
     frame = rows.with_columns(pl.col(_REPEATED).cast(pl.Categorical)).collect(engine='streaming')
     again = frame.filter(pl.col('run') > 0)['session'].unique()
     repeated = pl.col('session').is_in(again.implode())     # to look for the last run of each test takes longer than all else
     frame = pl.concat([frame.filter(~repeated), archive.final_rows(frame.filter(repeated))]) if len(again) else frame
-    return frame.drop('test', 'run', 'result', 'system').rename({'display_name': 'case'}).sort(pl.col('session').cast(pl.String), maintain_order=True)
+    return frame.drop('test', 'run', 'result', 'system').sort(pl.col('session').cast(pl.String), maintain_order=True)
 
 
 def _counted(frame):

@@ -85,14 +85,15 @@ def sweep(
             raise PlumblineError(f'--resume {resume}: give the id of a sweep, which is a folder in {results.SWEEPS}')
         trust.refuse(results.SWEEPS / resume)       # its job script is submitted
         work = state.load(results.SWEEPS / resume)
-        trust.refuse_run(*(path for option, path in itertools.pairwise(work.plan['command']) if option == '-C'), code=CODE)
+        named = [*itertools.pairwise(work.plan['command'])]
+        trust.refuse_run(*(path for option, path in named if option == '-C'), code=(*CODE, *(path for option, path in named if option == '-c')))
         work.plan['pace'] |= given
         work.plan['limits'] = asdict(replace(work.limits, **limits))
         found = None
     else:
         if not configurations or not partition:
             raise PlumblineError('say which nodes: -C SITE_FILE --partition SYSTEM:PARTITION, or --resume ID')
-        trust.refuse_run(*configurations, code=CODE)        # each node runs them
+        trust.refuse_run(*configurations, code=(*CODE, *chosen['-c']))      # each node runs them
         pace = {**_PACE, **given}
         made, found, known = plans.make(configurations, partition, wanted, Limits(**limits), _pace(pace).minutes, selection,
                                         lambda: _history(partition))

@@ -125,7 +125,8 @@ def _values(frames: Sequence[pl.DataFrame]) -> dict[Key, tuple[dict[str, Any], V
     '''Key -> (a row of the archive, what the system reaches with its best partition and environment).'''
     measured: dict[Key, dict[tuple[str, str], list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for frame in frames:
-        kept = [row for row in archive.final_rows(frame.filter(~pl.col('fixture').fill_null(False))).iter_rows(named=True) if _counts(row)]
+        rows = archive.final_rows(frame.filter(~pl.col('fixture').fill_null(False))).with_columns(display_name=archive.CASE)
+        kept = [row for row in rows.iter_rows(named=True) if _counts(row)]
         most = _largest(kept)
         for row in kept:
             case = row['display_name'], row['partition'], row['environ']

@@ -58,13 +58,6 @@ def of_partition(system, partition):
     '''(The file of a partition's nodes, its content or None where there is none).
 
     :arg partition: ReFrame's; its extra ``expectations`` names the kind of its nodes, by default ``SYSTEM-PARTITION``.
-    :raises PlumblineError: where that extra names one without a file: the site wants it.
     '''
-    named = partition.extras.get('expectations')
-    path = path_of(named or f'{system}-{partition.name}')
-    if path.exists():
-        return path, load(path)
-    if named:
-        raise PlumblineError(f"{path} is not there: the extra 'expectations' of partition {partition.name} names a kind of node, neither a path nor "
-                             f'with .yaml; mend the name, or on a good node: plumbline expectations record {named}')
-    return path, None
+    path = path_of(partition.extras.get('expectations', f'{system}-{partition.name}'))
+    return path, load(path) if path.exists() else None

@@ -26,7 +26,7 @@ MOST_DISTURBED = 0.05
 _COLUMNS = ['session', 'started', 'system', 'partition', 'environ', 'hostname', 'processor', 'test', 'check', 'display_name', 'parameters', 'run',
             'result', 'fail_phase', 'metric', 'name', 'subject', 'subsystem', 'value', 'processes', 'n', 'spread', 'interval_low', 'interval_high',
             'reference', 'lower', 'upper', 'reference_from', 'limit', 'record', 'state', 'states', 'unit', 'foreign', 'verdict', 'reason', 'unjudged',
-            'level', 'threads', 'given', 'working_set', 'detail']
+            'level', 'threads', 'working_set', 'detail']
 _CASE = ('partition', 'environ', 'test')
 
 #: What of a record is asked for.
@@ -35,7 +35,8 @@ _OF_RECORD = ('variant', 'compiler', 'bytes', 'traffic', 'traffic_least')
 
 def rows_of(path, pattern, names):
     '''The rows of one session's tests, each with its case's ``machine``, ``processor``, ``contention``, number of ranks, or of threads where they are
-    all (``team``; else 0), the lowest ``clock`` (a share of the base clock) and the records' metadata (``records``).
+    all (``team``; else 0), what was ``given`` (JSON, or None), the lowest ``clock`` (a share of the base clock) and the records' metadata
+    (``records``).
 
     Only the last run of a test case counts: a metric that ReFrame's retry did not confirm is none.
 
@@ -50,6 +51,7 @@ def rows_of(path, pattern, names):
         if detail:
             details[tuple(row[key] for key in _CASE)] = {
                 'machine': detail.get('machine') or {}, 'skipped': detail.get('skipped') or [],
+                'given': json.dumps(detail['given'], sort_keys=True) if detail.get('given') else None,
                 'contention': detail.get('contention') or [], 'team': _team(detail), 'simd_width': detail.get('simd_width') or {},
                 'clock': _lowest_clock(detail),
                 'records': [{key: record[key] for key in _OF_RECORD if key in record} for record in detail.get('records') or ()]}
@@ -57,7 +59,8 @@ def rows_of(path, pattern, names):
         wanted = re.compile(pattern)
     except re.error as error:
         raise PlumblineError(f'tests {pattern!r}: not a pattern: {error}; correct it') from None
-    unknown: dict[str, Any] = {'machine': {}, 'skipped': [], 'contention': [], 'team': 0, 'simd_width': {}, 'clock': math.inf, 'records': []}
+    unknown: dict[str, Any] = {'machine': {}, 'skipped': [], 'given': None, 'contention': [], 'team': 0, 'simd_width': {}, 'clock': math.inf,
+                               'records': []}
     found = [{**row, **details.get(tuple(row[key] for key in _CASE), unknown)} for row in rows if wanted.search(row['display_name'])]
     of_node = {row['hostname']: row['processor'] for row in rows if row['processor']}
     for row in found:

@@ -20,6 +20,7 @@ def confirm(found, ranking, again, before=None):
         scatter^2 = (freedom scale^2 + f MAD(r)^2) / (freedom + f),   f of n values
 
     with median, scale and freedom of the first measurement: the MAD of a handful is now and then several times what they scatter by.
+    A value of another state is as far from that as what is known of the two; where it could confirm nothing for that, it says nothing.
     It confirms from :data:`AS_FAR` of the first one's deviation on, :data:`CONFIRMED` at least and :data:`CERTAIN` at most, a suspect where the mean
     of both is ``of_both`` as well.  The second score of a subsystem is the first and the weighted mean of what its metrics have changed by.
 
@@ -35,8 +36,8 @@ def confirm(found, ranking, again, before=None):
     metric = [column for column in METRIC if column != 'kind']
     first = ranking.rows.select(*metric, 'node', 'working_set', 'kind', first='state')
     alike = again.drop('kind').join(first, on=[*metric, 'node', 'working_set'], nulls_equal=True)      # with another set it is another metric
-    alike = _in_its_state(alike, before or Before())
-    second = alike.filter(pl.col('value').is_finite()).select(*metric, 'node', again='value')
+    alike = _in_its_state(alike.with_columns(unsure=pl.lit(0.0)), before or Before())
+    second = alike.filter(pl.col('value').is_finite()).select(*metric, 'node', 'unsure', again='value')
     second = pl.concat([second, _second_scores(ranking, second, metric)], how='vertical_relaxed')
     ratio = pl.col('ratio')
     peers = (ranking.of_all(lambda table: table.join(second.lazy(), on=[*metric, 'node'])).join(found, on=[*metric, 'node'], how='anti')
@@ -46,11 +47,12 @@ def confirm(found, ranking, again, before=None):
     far = -pl.col('better') * (_log('again') - pl.col('drift'))
     first, own = pl.col('freedom'), pl.col('known')
     scatter = ((first * pl.col('scale')**2 + own * pl.col('uneven')**2) / (first + own)).sqrt()
+    least = pl.max_horizontal((AS_FAR * pl.col('bad')).clip(CONFIRMED, CERTAIN), 2 * pl.col('of_both') - pl.col('bad'))
+    blind = (pl.col('unsure') > 0) & (pl.col('bad') * pl.col('scale') < least * pl.col('unsure'))
     return (found.join(second, on=[*metric, 'node'], how='left').join(drift, on=metric, how='left')
-            .with_columns(again_bad=far / pl.max_horizontal('scale', scatter))
-            .with_columns(confirmed=pl.col('again_bad') >= pl.max_horizontal(
-                (AS_FAR * pl.col('bad')).clip(CONFIRMED, CERTAIN), 2 * pl.col('of_both') - pl.col('bad')))
-            .drop('drift', 'uneven', 'known').sort('bad', descending=True))
+            .with_columns(again_bad=pl.when(~blind).then(far / pl.max_horizontal('scale', scatter, 'unsure')))
+            .with_columns(confirmed=pl.col('again_bad') >= least)
+            .drop('drift', 'uneven', 'known', 'unsure').sort('bad', descending=True))
 
 
 def _log(column):
@@ -69,9 +71,9 @@ def _in_its_state(rows, before):
     for row in rows.to_dicts():
         first, met = json.loads(row['first'] or '{}'), states.of_row(row)
         one = next((one for one in met if states.same(first, one['state'])), met[0])
-        there, _ = before.ratio(row, first, one['state'])
+        there, unsure = before.ratio(row, first, one['state'])
         if there:
-            found.append({**one, 'value': one['value'] * there, 'state': None})
+            found.append({**one, 'value': one['value'] * there, 'state': None, 'unsure': unsure})
     return pl.DataFrame(found, schema=rows.schema, strict=False)
 
 
@@ -81,5 +83,6 @@ def _second_scores(ranking, second, metric):
     part = [column for column in metric if column not in ('check', 'name')] + ['check', 'node']
     moved = (ranking.rows.join(second, on=[*metric, 'node']).drop('check').rename({'score': 'check'})
              .with_columns(weight=pl.min_horizontal(weight, weight.median().over(part)))
-             .group_by(part).agg(moved=(pl.col('weight') * change).sum() / pl.col('weight').sum()))
-    return ranking.scores.join(moved, on=part).select(*metric, 'node', again=pl.col('value') * pl.col('moved').exp())
+             .group_by(part).agg(moved=(pl.col('weight') * change).sum() / pl.col('weight').sum(),
+                                 unsure=(pl.col('weight') * pl.col('unsure')).sum() / pl.col('weight').sum()))
+    return ranking.scores.join(moved, on=part).select(*metric, 'node', 'unsure', again=pl.col('value') * pl.col('moved').exp())

@@ -24,6 +24,9 @@ _SETS = [*METRIC, 'working_set']
 #: Sweeps that met two states, at least, to say what a metric is in one over what it is in the other.
 _FEWEST_SWEEPS = 3
 
+#: What a metric is in one state over what it is in another is not known where the next sweep's may be so far from that of sweeps before.
+_MOST_UNSURE = 0.1
+
 #: Nodes of a metric that a sweep keeps, at most: ten sweeps of them are a thousand peers.
 _KEPT = 100
 
@@ -101,7 +104,8 @@ class Before:
     def ratio(self, row, state, other):
         '''What a row's metric is in a state over what it is in another one, and how far the next sweep's may be from that, relative.
 
-        The median of the sweeps that met both, and the standard deviation that they have at most (with 95 %); None and 0 where too few did.
+        The median of the sweeps that met both, and the standard deviation that they have at most (with 95 %); None and 0 where too few did, or
+        they do not agree.
         '''
         if states.same(state, other):
             return 1.0, 0.0
@@ -112,4 +116,5 @@ class Before:
             return None, 0.0
         from scipy import special
         most = statistics.variance(map(math.log, ratios)) * (n - 1) / (2 * special.gammaincinv((n - 1) / 2, 0.05))
-        return statistics.median(ratios), math.sqrt(most * (1 + math.pi / 2 / n))
+        error = math.sqrt(most * (1 + math.pi / 2 / n))
+        return (statistics.median(ratios), error) if error <= _MOST_UNSURE else (None, 0.0)

@@ -77,7 +77,7 @@ SCORES = pl.Schema({**dict.fromkeys([*PEERS, 'check', 'node'], pl.String), 'memb
 _RANKED: dict[str, pl.DataType | type[pl.DataType]] = {
     **dict.fromkeys([*METRIC, 'node', 'metric', 'subject', 'unit', 'subsystem', 'score', 'noise'], pl.Categorical()), 'better': pl.Int8,
     **dict.fromkeys(('value', 'there', 'median', 'gap', 'within', 'change', 'whole', 'scale', 'usual',
-                     'deviation', 'off', 'bad', 'freedom', 'sees'), pl.Float64),
+                     'deviation', 'off', 'bad', 'freedom', 'sees', 'error'), pl.Float64),
     'state': pl.String, **dict.fromkeys(('working_set', 'peers', 'low', 'rank'), pl.Int64), **dict.fromkeys(('odd', 'outlier_better'), pl.Boolean)}
 
 
@@ -300,17 +300,19 @@ def _scores(rows):
     '''Tables of the scores, ready to be compared.  Weights are one over the variance, as far as one metric does not
     outweigh all others: a weight is at most that of the median.'''
     part, weight, text = [*PEERS, 'subsystem', 'score'], pl.col('usual')**-2, rows.schema['name']
-    known = rows.select(*part, 'node', 'metric', 'change', 'usual', 'freedom').drop_nulls('score')
+    # What is known of two states is off alike in all metrics of a node.
+    unsure = pl.when(pl.col('there') != 1).then(pl.col('error').fill_null(0)).otherwise(0.0)
+    known = rows.select(*part, 'node', 'metric', 'change', 'usual', 'freedom', unsure=unsure).drop_nulls('score')
     if known.is_empty():
         return []
     known = known.with_columns(weight=pl.min_horizontal(weight, weight.median().over(part)))
-    mean = {name: (pl.col('weight') * pl.col(name)).sum() / pl.col('weight').sum() for name in ('change', 'usual')}
+    mean = {name: (pl.col('weight') * pl.col(name)).sum() / pl.col('weight').sum() for name in ('change', 'usual', 'unsure')}
     scores = known.group_by(*part, 'node', maintain_order=True).agg(
-        value=mean['change'].exp(), spread_of_all=mean['usual'], members=pl.len(), freedom_of_members=pl.col('freedom').min(),
+        value=mean['change'].exp(), spread_of_all=mean['usual'], error=mean['unsure'], members=pl.len(), freedom_of_members=pl.col('freedom').min(),
         noise=_KIND.first().cast(text))
     scores = scores.with_columns(
         check='score', name=pl.lit('score', text), metric=pl.lit('score', text), unit=pl.lit('1', text),
-        better=pl.lit(1, dtype=pl.Int8), there=pl.lit(1.0), error=pl.lit(0.0), most=pl.col('spread_of_all').median().over(part)).drop('spread_of_all')
+        better=pl.lit(1, dtype=pl.Int8), there=pl.lit(1.0), most=pl.col('spread_of_all').median().over(part)).drop('spread_of_all')
     return [group for group in scores.partition_by(part, maintain_order=True) if group.height >= FEWEST]
 
 
