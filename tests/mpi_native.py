@@ -92,8 +92,8 @@ def _mpirun(mpi, ranks, command, timeout, options, cpus, folder, more):
         words += [*family.shared.options, *(() if options else family.transports['shm'].options), '--mca', 'odls_base_sigkill_timeout', '0']
     elif mpi == 'impi':
         more |= {'I_MPI_PIN': '0', 'I_MPI_THREAD_YIELD': '3'}
-    if not cpus and 'ASAN_OPTIONS' not in more:        # that runtime has to come first
-        more |= {'LD_PRELOAD': patient(mpi, more.get('LD_PRELOAD'))}
+    if not cpus:        # the sanitizers' runtime asks to come first; it still comes before what it replaces
+        more |= {'LD_PRELOAD': patient(mpi, more.get('LD_PRELOAD')), 'ASAN_OPTIONS': f"{more.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0"}
     done = subprocess.run([*words, *map(str, command)], capture_output=True, text=True, timeout=timeout, cwd=folder, env=variables(mpi, **more))
     return Outcome(done.returncode, done.stdout, done.stderr)
 

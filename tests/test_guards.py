@@ -516,7 +516,7 @@ from reframe.core.builtins import sanity_function
 @rfm.simple_test
 class sleeps(rfm.RunOnlyRegressionTest):
     valid_systems = valid_prog_environs = ['*']
-    executable, executable_opts = 'sh', ['-c', "'reframe=$(ps -o ppid= -p $PPID); cd /proc/$((reframe)) && cat stat && sleep 6 && cat stat'"]
+    executable, executable_opts = 'sh', ['-c', "'reframe=$(ps -o ppid= -p $PPID); cd /proc/$((reframe)) && cat stat && sleep 3 && cat stat'"]
 
     @sanity_function
     def ended(self):
@@ -536,9 +536,9 @@ def test_reframe_sleeps_while_a_program_runs(tmp_path, commands):
         begin, end = (sum(map(int, line.rpartition(')')[2].split()[11:13])) for line in output.read_text().splitlines())       # utime, stime
         assert begin > 0        # it is ReFrame, which has loaded the check
         took.append((end - begin) / os.sysconf('SC_CLK_TCK'))
-        if took[-1] < 0.05 * 6:
+        if took[-1] < 0.05 * 3:
             return
-    pytest.fail(f'CPU seconds of ReFrame while a program slept for 6 s: {took}')
+    pytest.fail(f'CPU seconds of ReFrame while a program slept for 3 s: {took}')
 
 
 @pytest.mark.parametrize('said, why', [('samples=abc', "'abc' is no whole number of 0 and more"), ('samples=-3', "'-3' is no whole number of 0 and more"), ('time_limit=abc', 'no time: write seconds, or such as 1h30m'),

@@ -12,8 +12,8 @@ from plumbline.system import toolchains
 
 
 @pytest.fixture(scope='module')
-def mutated(tmp_path_factory):
-    return Mutated(tmp_path_factory.mktemp('mutants'), [*MUTANTS, PASSES_LEFT_OUT])
+def mutated(shared):
+    return Mutated(shared('mutants'), [*MUTANTS, PASSES_LEFT_OUT, HALF_OF_THE_HANDOVERS])
 
 
 def test_every_kernel_has_mutants():
@@ -46,8 +46,7 @@ def test_passes_that_take_no_time_are_refused(mutated):
 
 @two_cpus
 @pytest.mark.alone
-def test_half_of_the_handovers_is_found(tmp_path):
-    mutated = Mutated(tmp_path, [HALF_OF_THE_HANDOVERS])       # it runs alone, and would have all others built again
+def test_half_of_the_handovers_is_found(mutated):
     command = mutated.program_of(HALF_OF_THE_HANDOVERS).name, '--threads', 2, '--size', 10, *MEASURED
     found = next((found for found in (mutated.build.run(*command) for _ in range(100)) if found.code), None)
     assert found and found.code == 1 and 'the result is wrong' in found.errors and found.measurements[0]['valid'] is False

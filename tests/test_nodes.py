@@ -22,7 +22,7 @@ from plumbline.mpi.families import families
 from plumbline.mpi.nodes import nodes_of
 from plumbline.report import figures
 from plumbline.simulation import program
-from virtual import cluster_in
+from virtual import batch, cluster_in
 
 CHECKS = rfm.REPOSITORY / 'checks/mpi'
 SITE = Path(__file__).with_name('cluster') / 'mpi_site.py'
@@ -241,7 +241,7 @@ def test_ranks_are_bound_in_their_order_on_each_of_two_nodes(place):
         start = shlex.join([*environment['extras']['launcher'], *settings.options, 'sh', '-c', told])
         script += ['(', *exports, *family.bind_commands(cpus, nodes=2), f'{start} | sed "s/^/{mpi} /"', ')']
     job.write_text('\n'.join([*script, '']))
-    place.cluster.must(['sbatch', '-W', '-w', 'n1,n2', '--ntasks=4', '--ntasks-per-node=2', '-D', place.folder, '-o', 'bound', job])
+    assert batch(place.cluster, '-w', 'n1,n2', '--ntasks=4', '--ntasks-per-node=2', '-D', place.folder, '-o', 'bound', job) == '0:0'
     found = sorted(line.split() for line in (place.folder / 'bound').read_text().splitlines()
                    if not line.startswith('srun: '))       # Job step creation temporarily disabled, retrying; Step created
     assert [(line[0], line[1], line[2], line[-1]) for line in found] == [

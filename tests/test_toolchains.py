@@ -369,7 +369,6 @@ def test_only_what_ran_on_the_same_host_is_compared_compilers_and_mpis_apart_and
     assert 'Not drawn: 20 of 60 rows, those that lose least.' in caption
 
 
-@pytest.mark.alone
 def test_a_real_run_with_two_compilers_is_compared(measuring, llvm, tmp_path):
     place = measuring(tmp_path / 'place', CANNED_CLANG=linked(tmp_path / 'clang', llvm.path('triad'), llvm.path('trapezoid')))
     done = place.reframe('-r', '-p', '^(gnu|llvm)$', '--exec-policy=serial', '-n', 'redundancy', '-S', 'redundancy.samples=10', '-S', 'processes=1',

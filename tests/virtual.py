@@ -1,5 +1,7 @@
 '''The virtual Slurm cluster (``cluster/``), for tests: where it cannot be, they are skipped.'''
 
+import re
+
 import pytest
 
 import cluster
@@ -18,3 +20,13 @@ def cluster_in(folder, **options):
     '''
     needs_cluster(options.get('database', False))
     return cluster.Cluster(folder, **options)
+
+
+def batch(slurm, *words):
+    '''Submit a job; its exit code and signal (``1:0``) once it has ended.  (``sbatch --wait`` looks after 2, 10 and 42 s.)'''
+    job = slurm.must(['sbatch', '--parsable', *words]).strip()
+
+    def told():
+        return slurm.must(['scontrol', 'show', 'job', '-o', job])
+    slurm.until(lambda: not re.search('JobState=(PENDING|CONFIGURING|RUNNING|COMPLETING)', told()), 300, f'job {job} does not end')
+    return re.search(r'ExitCode=(\S+)', told())[1]

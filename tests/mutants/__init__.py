@@ -6,7 +6,7 @@ import re
 import shutil
 from dataclasses import dataclass
 
-from native import MEASURED, SOURCE, Build, copied, output_of
+from native import MEASURED, SOURCE, Build, alone_in, copied, output_of
 
 #: Elements: more than a loop that reads the same few for ever would need, and no multiple of a vector.
 SIZE = 20011
@@ -121,6 +121,16 @@ class Mutated:
     def __init__(self, folder, mutants):
         self.files = folder
         self.programs = programs_of(mutants)
+        with alone_in(folder):
+            if not (folder / 'src').exists():
+                self._write(folder)
+        self.build = Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', f"-DCMAKE_Fortran_COMPILER={shutil.which('gfortran') or ''}",
+                           '-DPLUMBLINE_LIKWID=OFF', '-DPLUMBLINE_BLAS=OFF', '-DPLUMBLINE_FFTW=OFF', f'-DOPENBLAS_LIBRARY={folder}/libopenblas.so',
+                           f'-DOPENBLAS_INCLUDE={folder}', '-DCMAKE_C_FLAGS=-DMARK', '-DPLUMBLINE_C_FLAGS=-O1 -march=native -w',
+                           source=folder / 'src', targets=[program.name for program in self.programs])
+        self.outcome = functools.cache(self._outcome)
+
+    def _write(self, folder):
         copied(folder / 'src')
         for program in self.programs:
             program.write(folder / 'src/kernels' / program.name)
@@ -131,11 +141,6 @@ class Mutated:
         (folder / 'cblas.h').write_text(CBLAS)
         (folder / 'openblas.c').write_text(THREADED_BLAS)
         output_of('cc', '-shared', '-fPIC', folder / 'openblas.c', '-o', folder / 'libopenblas.so')
-        self.build = Build(folder / 'build', '-DPLUMBLINE_FORTRAN=OFF', f"-DCMAKE_Fortran_COMPILER={shutil.which('gfortran') or ''}",
-                           '-DPLUMBLINE_LIKWID=OFF', '-DPLUMBLINE_BLAS=OFF', '-DPLUMBLINE_FFTW=OFF', f'-DOPENBLAS_LIBRARY={folder}/libopenblas.so',
-                           f'-DOPENBLAS_INCLUDE={folder}', '-DCMAKE_C_FLAGS=-DMARK', '-DPLUMBLINE_C_FLAGS=-O1 -march=native -w',
-                           source=folder / 'src', targets=[program.name for program in self.programs])
-        self.outcome = functools.cache(self._outcome)
 
     def program_of(self, mutant):
         return next(program for program in self.programs if mutant in program.mutants)
