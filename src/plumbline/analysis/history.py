@@ -187,7 +187,7 @@ def _accepted(files, frame):
     of_other_states: set[tuple] = set()
     for path in (path for path in reversed(files) if path.stem in asked or of_other_states):
         rows = archive.load_columns(path, ['partition', 'environ', 'display_name', 'given', 'name', *_REFERENCES])
-        rows = rows.with_columns(display_name=archive.CASE).drop('given')
+        rows = rows.select('partition', 'environ', archive.CASE, 'name', *_REFERENCES)
         for partition, environ, test, name, expected, _ in rows.filter(pl.any_horizontal(pl.col(_REFERENCES).is_not_null())).iter_rows():
             key = partition, environ, test, name
             if (last.get(key) == path.stem and Key(*key) not in found) or key in of_other_states:

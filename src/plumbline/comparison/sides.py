@@ -1,6 +1,5 @@
 '''The sides of a comparison: sessions, loaded and laid beside each other, metric by metric, and what of machine and software differs.'''
 
-import json
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -134,7 +133,7 @@ def of_the_same(before, after):
         return [], f"another unit than before: {after['unit']}, and {before[-1]['unit']} before"
     alike = [row for row in of_unit if row['given'] == after['given']]
     if not alike:
-        now, was = (as_given(json.loads(row['given'] or '{}')) for row in (after, of_unit[-1]))
+        now, was = (row['given'] or as_given({}) for row in (after, of_unit[-1]))
         return of_unit, f'not the same as before: {now}, and {was} before'
     of_set = states.of_set(alike, after['working_set'])
     if not of_set:

@@ -35,7 +35,7 @@ def known(value: T | Unset) -> T | None:
 
 def as_given(variables: dict[str, str]) -> str:
     '''What a test was given (:attr:`Result.given`), as people read it.'''
-    return ', '.join(f'{name}={text}' for name, text in variables.items()) or 'what is measured usually'
+    return ', '.join(f'{name}={text}' for name, text in sorted(variables.items())) or 'what is measured usually'
 
 
 @dataclass(slots=True)

@@ -84,7 +84,7 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     'environment_error': pl.String,  # what of its environment does not work, where that is why the test was not run
     'level': pl.String,
     'threads': pl.String,
-    'given': pl.String,             # JSON: what the command line, or a mode, gave of what is measured (variable -> text); null: nothing
+    'given': pl.String,             # what the command line, or a mode, gave of what is measured (result.as_given); null: nothing
     'working_set': pl.Int64,        # bytes: of a metric of caches (records.sets_in_caches): with another one it is another metric; null: of none
     'detail': pl.String,            # JSON, first row of each test case
     'session_info': pl.String,      # JSON, first row of the file: ReFrame's account of the session
@@ -96,7 +96,7 @@ SCHEMA = pl.Schema(_COLUMNS)
 FORM, _WRITTEN_AS = 1, 'plumbline.form'
 
 #: The display name of a test case, with what was given of what it measures: with that it is another one.
-CASE = pl.coalesce(pl.format('{} with {}', 'display_name', pl.col('given').str.replace_all('["{}]', '').str.replace_all(': ', '=')), 'display_name')
+CASE = pl.coalesce(pl.format('{} with {}', 'display_name', 'given'), 'display_name')
 
 _CASE = ['session', 'system', 'partition', 'environ', 'test']
 

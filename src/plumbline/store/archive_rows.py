@@ -13,7 +13,7 @@ from typing import Any
 
 from plumbline import schemas
 from plumbline.model import environment_errors, parameters, processor, records, registry, verdict
-from plumbline.model.result import Measured, Result, known
+from plumbline.model.result import Measured, Result, as_given, known
 from plumbline.model.uncertainty import Summary
 from plumbline.scheduler import submit_errors
 
@@ -242,7 +242,7 @@ def case_rows(case: dict, run: int, failed: Collection[str] = frozenset(), told:
                 fixture=bool(case.get('fixture')), foreign=None if case['unique_name'] in ours else True, hostname=_nodes(case, result),
                 processor=processor.name(result.of_machine),
                 timed_seconds=known(result.timed_seconds), level=known(result.level), threads=known(result.threads),
-                given=json.dumps(result.given, sort_keys=True) if known(result.given) else None,
+                given=as_given(result.given) if known(result.given) else None,
                 **_times(case))
     measured = result.metrics or ()
     its_records: dict[int | None, dict] = dict(enumerate(result.records or ()))

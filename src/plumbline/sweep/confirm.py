@@ -7,7 +7,7 @@ import polars as pl
 from plumbline.model import states
 from plumbline.model.uncertainty import MAD_TO_SIGMA, mad_freedom
 from plumbline.sweep.peers import METRIC, Before
-from plumbline.sweep.ranking import AS_FAR, CERTAIN, CONFIRMED, NOTHING
+from plumbline.sweep.ranking import AS_FAR, CERTAIN, CONFIRMED, NOTHING, mean
 
 
 def confirm(found, ranking, again, before=None):
@@ -82,7 +82,6 @@ def _second_scores(ranking, second, metric):
     change = pl.col('better') * (_log('again') - _log('value'))
     part = [column for column in metric if column not in ('check', 'name')] + ['check', 'node']
     moved = (ranking.rows.join(second, on=[*metric, 'node']).drop('check').rename({'score': 'check'})
-             .with_columns(weight=pl.min_horizontal(weight, weight.median().over(part)))
-             .group_by(part).agg(moved=(pl.col('weight') * change).sum() / pl.col('weight').sum(),
-                                 unsure=(pl.col('weight') * pl.col('unsure')).sum() / pl.col('weight').sum()))
+             .with_columns(weight=pl.min_horizontal(weight, weight.median().over(part)), moved=change)
+             .group_by(part).agg(moved=mean('moved'), unsure=mean('unsure')))
     return ranking.scores.join(moved, on=part).select(*metric, 'node', 'unsure', again=pl.col('value') * pl.col('moved').exp())

@@ -200,9 +200,9 @@ def newly(scores, before):
         variance=(MAD_TO_SIGMA * (left - left.median()).abs().median())**2 * _small(n) * (1 + np.pi / 2 / h) * h / (h - 1),
         freedom=mad_freedom(1) * n, nodes=n).filter(pl.col('nodes') >= FEWEST).with_columns(name=pl.lit('score'))
     ranked = _judged(groups, SUSPECTS_RATE, _of_members, _pooled(scatter))
-    freedom, scale, mean = ranked['freedom'].to_numpy(), ranked['scale'].to_numpy(), np.sqrt((1 + prediction.REPEATED) / 2)
-    of_both = -mean * special.stdtrit(freedom, WORSE_RATE / ranked.height)
-    sees = -np.expm1(-(np.maximum(of_both * scale, np.log1p(LEAST_LOSS)) - mean * special.stdtrit(freedom, prediction.OF_BOTH_MISSED) * scale))
+    freedom, scale, of_mean = ranked['freedom'].to_numpy(), ranked['scale'].to_numpy(), np.sqrt((1 + prediction.REPEATED) / 2)
+    of_both = -of_mean * special.stdtrit(freedom, WORSE_RATE / ranked.height)
+    sees = -np.expm1(-(np.maximum(of_both * scale, np.log1p(LEAST_LOSS)) - of_mean * special.stdtrit(freedom, prediction.OF_BOTH_MISSED) * scale))
     return ranked.with_columns(value=pl.col('value') * pl.col('before').exp(), median=pl.col('median') * pl.col('before').exp(),
                                of_both=of_both, sees=pl.max_horizontal('sees', pl.lit(pl.Series(sees))))
 
@@ -296,6 +296,11 @@ def _moderated(tables, default, earlier):
     return pl.concat(found)
 
 
+def mean(column):
+    '''Of the metrics of a score, by the column ``weight``.'''
+    return (pl.col('weight') * pl.col(column)).sum() / pl.col('weight').sum()
+
+
 def _scores(rows):
     '''Tables of the scores, ready to be compared.  Weights are one over the variance, as far as one metric does not
     outweigh all others: a weight is at most that of the median.'''
@@ -306,9 +311,8 @@ def _scores(rows):
     if known.is_empty():
         return []
     known = known.with_columns(weight=pl.min_horizontal(weight, weight.median().over(part)))
-    mean = {name: (pl.col('weight') * pl.col(name)).sum() / pl.col('weight').sum() for name in ('change', 'usual', 'unsure')}
     scores = known.group_by(*part, 'node', maintain_order=True).agg(
-        value=mean['change'].exp(), spread_of_all=mean['usual'], error=mean['unsure'], members=pl.len(), freedom_of_members=pl.col('freedom').min(),
+        value=mean('change').exp(), spread_of_all=mean('usual'), error=mean('unsure'), members=pl.len(), freedom_of_members=pl.col('freedom').min(),
         noise=_KIND.first().cast(text))
     scores = scores.with_columns(
         check='score', name=pl.lit('score', text), metric=pl.lit('score', text), unit=pl.lit('1', text),
