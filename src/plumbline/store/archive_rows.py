@@ -242,7 +242,7 @@ def case_rows(case: dict, run: int, failed: Collection[str] = frozenset(), told:
                 fixture=bool(case.get('fixture')), foreign=None if case['unique_name'] in ours else True, hostname=_nodes(case, result),
                 processor=processor.name(result.of_machine),
                 timed_seconds=known(result.timed_seconds), level=known(result.level), threads=known(result.threads),
-                given=as_given(result.given) if known(result.given) else None,
+                given=as_given(own) if (own := known(result.given)) else None,
                 **_times(case))
     measured = result.metrics or ()
     its_records: dict[int | None, dict] = dict(enumerate(result.records or ()))
